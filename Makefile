@@ -1,0 +1,40 @@
+# Two commands matter to a newcomer: `make demo` and `make test`. Each sets itself up in .venv.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+BENCH ?= full
+DATA ?=
+
+.PHONY: demo test lint types bench clean
+
+demo: $(VENV)/base
+	$(BIN)/nearsong demo $(DATA)
+
+test: lint types
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev
+	$(BIN)/mypy
+
+bench: $(VENV)/dev
+	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file --profile $(BENCH) || exit 1; done
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+
+# Marker files: what is installed, redone when the dependencies change.
+$(VENV)/base: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/dev: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
+	@touch $@ $(VENV)/base
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

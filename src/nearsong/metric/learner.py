@@ -1,0 +1,314 @@
+"""Vectors + who is relevant -> a metric: the scikit-learn face of metric learning to rank (paper II-B)."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nearsong.errors import InvalidInputError, NoUsableQueryError
+from nearsong.metric.oracles.kernel import LOSS_CODES
+from nearsong.metric.queries import ItemLists, QuerySet
+from nearsong.metric.solver import RankingSolver, Round, Solution
+from nearsong.metric.stochastic import BatchSettings, solve_in_batches
+from nearsong.validation import (
+    check_choice,
+    check_count,
+    check_in_range,
+    check_labels,
+    check_positive,
+    check_square_relation,
+)
+
+FloatArray = npt.NDArray[np.float64]
+
+_DEFAULT_K = {"precision_at_k": 10}
+_RANK_TOLERANCE = 1e-9  # of the largest eigenvalue
+
+
+class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn a Mahalanobis metric under which relevant songs rank before irrelevant ones.
+
+    Minimises ``trace(W) + C * mean_q slack_q`` over positive semi-definite W, where ``slack_q`` is the convex
+    upper bound of the ranking loss of query q (McFee and Lanckriet, ICML 2010), to a certified relative gap.
+
+    Parameters
+    ----------
+    loss : {"auc", "mrr", "ndcg", "map", "precision_at_k"}, default="auc"
+        The ranking measure whose loss is bounded.
+    C : float, default=1.0
+        Weight of the slack against the trace. Its useful range depends on the scale of X; when it is so small that
+        W = 0 is optimal, a warning names the value above which it is not.
+    k : int or None, default=None
+        Cut of ``ndcg`` and ``precision_at_k``. None is the whole list for ``ndcg`` and 10 for ``precision_at_k``.
+    diagonal : bool, default=False
+        Learn one weight a feature instead of a full matrix.
+    tol : float, default=1e-3
+        Certified relative gap to the optimum at which to stop. With batches: relative change of the mean objective.
+    max_rounds : int, default=300
+        Most calls of the separation oracle.
+    batch_size : int or None, default=None
+        Queries a round; None uses all of them, up to 20,000 songs, and batches of 1,000 above.
+    warm_start : bool, default=False
+        Start from the metric of the previous fit.
+    random_state : int, RandomState or None, default=None
+        Chooses the batches; a full fit has nothing random in it.
+    verbose : bool, default=False
+        Print a line a round.
+    callback : callable or None, default=None
+        Called with a ``Round`` after every oracle call; a true answer ends the fit with the best metric so far.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (rank, n_features)
+        L with W = L'L, rows by falling eigenvalue. A zero metric has one row of zeros.
+    history_ : list of Round
+        Objective, lower bound, relative gap, slack, constraints and seconds of every round.
+    n_rounds_ : int
+        Oracle calls.
+    converged_ : bool
+        Whether the gap reached ``tol``.
+    objective_, lower_bound_, gap_ : float
+        The value reached, what no metric can go below, and their relative distance (NaN with batches).
+    n_skipped_queries_ : int
+        Songs that have no relevant or no irrelevant song and taught nothing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = MetricLearningToRank(C=10.0).fit(X, y)
+    >>> learner.converged_, learner.gap_ <= 1e-3
+    (True, True)
+    >>> learner.transform(X[:2]).shape == (2, len(learner.components_))
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str = "auc",
+        C: float = 1.0,
+        *,
+        k: int | None = None,
+        diagonal: bool = False,
+        tol: float = 1e-3,
+        max_rounds: int = 300,
+        batch_size: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+        callback: Callable[[Round], object] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.k = k
+        self.diagonal = diagonal
+        self.tol = tol
+        self.max_rounds = max_rounds
+        self.batch_size = batch_size
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, ignored: Any = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, n_features)
+        y : array-like of shape (n_songs,) or sparse matrix of shape (n_songs, n_songs)
+            Class labels (songs of the same class are relevant), or relevance: entry (q, i) non-zero means song i is
+            relevant for query q. The relation is directed; the diagonal is disregarded.
+        ignored : sparse matrix of shape (n_songs, n_songs) or None
+            Pairs that are neither relevant nor irrelevant, such as songs by the same artist. Wins over ``y``.
+        """
+        self._check_parameters()
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        queries = _query_set(X, y, ignored)
+        self._tell_about_skipped(queries)
+        start = self.components_ if self.warm_start and hasattr(self, "components_") else None
+        if start is not None and self.diagonal:
+            start = np.sqrt(np.einsum("ij,ij->j", start, start))
+        batch = self._batch_size(len(X))
+        if batch is None:
+            with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
+                solution = solver.solve(self.C, self.tol, self.max_rounds, start, self._report)
+        else:
+            random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            settings = BatchSettings(batch, self.tol, self.max_rounds)
+            solution = solve_in_batches(
+                X,
+                queries,
+                self.loss,
+                self._cut(),
+                self.diagonal,
+                self.C,
+                settings,
+                random,
+                start,
+                self._report,
+            )
+        return self._keep(solution, queries)
+
+    def fit_path(
+        self, X: Any, y: Any, Cs: Sequence[float] | None = None, ignored: Any = None
+    ) -> list["MetricLearningToRank"]:
+        """Return one fitted copy for every C, ascending; cheaper than as many fits.
+
+        Cutting planes do not depend on C, so all values share one bundle, and each starts from the metric before.
+
+        Parameters
+        ----------
+        X, y, ignored
+            As for ``fit``.
+        Cs : sequence of float, default: the paper's 10^-2, 10^-1, ..., 10^9
+        """
+        self._check_parameters()
+        values = sorted(check_positive(C, "C") for C in (10.0 ** np.arange(-2, 10) if Cs is None else Cs))
+        if not values:
+            raise InvalidInputError("Cs is empty; give at least one value of C.")
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        queries = _query_set(X, y, ignored)
+        self._tell_about_skipped(queries)
+        path = []
+        start: FloatArray | None = None
+        with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
+            for C in values:
+                solution = solver.solve(C, self.tol, self.max_rounds, start, self._report)
+                fitted = type(self)(**{**self.get_params(deep=False), "C": C})
+                fitted.n_features_in_ = X.shape[1]
+                if hasattr(self, "feature_names_in_"):
+                    fitted.feature_names_in_ = self.feature_names_in_
+                path.append(fitted._keep(solution, queries, quiet_zero=True))
+                start = solution.factor
+        return path
+
+    def transform(self, X: Any) -> FloatArray:
+        """Project songs so that plain Euclidean distance is the learned one: ``X @ components_.T``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        projected: FloatArray = X @ self.components_.T
+        return projected
+
+    def get_mahalanobis_matrix(self) -> FloatArray:
+        """Return W, symmetric and positive semi-definite."""
+        check_is_fitted(self)
+        matrix: FloatArray = self.components_.T @ self.components_
+        return (matrix + matrix.T) / 2.0
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_choice(self.loss, "loss", LOSS_CODES)
+        check_positive(self.C, "C")
+        check_in_range(self.tol, "tol", 0.0, 1.0)
+        check_count(self.max_rounds, "max_rounds", minimum=3)
+        if self.k is not None:
+            check_count(self.k, "k")
+        if self.batch_size is not None:
+            check_count(self.batch_size, "batch_size")
+
+    def _cut(self) -> int | None:
+        return _DEFAULT_K.get(self.loss) if self.k is None else self.k
+
+    def _batch_size(self, n: int) -> int | None:
+        if self.batch_size is None:
+            return None if n <= 20_000 else 1_000
+        return None if self.batch_size >= n else self.batch_size
+
+    def _report(self, record: Round) -> object:
+        if self.verbose:
+            print(
+                f"round {record.round:3d}  {record.phase:<11}  objective {record.objective:.6g}  "
+                f"best {record.best:.6g}  gap {record.gap:.2%}"
+            )
+        return self.callback(record) if self.callback is not None else None
+
+    def _tell_about_skipped(self, queries: QuerySet) -> None:
+        self.n_skipped_queries_ = queries.n_skipped
+        if queries.n_skipped:
+            total = len(queries.relevant.start)
+            warnings.warn(
+                f"{queries.n_skipped} of {total} songs have no relevant or no irrelevant song and are skipped as "
+                "queries; they still count as songs to be ranked.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _keep(self, solution: Solution, queries: QuerySet, quiet_zero: bool = False) -> Self:
+        """Store the solution as rank-revealed components, and warn about what the user should know."""
+        self.components_ = _rank_revealed(solution.factor, self.diagonal)
+        self.history_ = solution.history
+        self.n_rounds_ = len(solution.history)
+        self.converged_ = solution.converged
+        self.objective_ = solution.objective
+        self.lower_bound_ = solution.lower_bound
+        self.gap_ = solution.gap
+        self.n_skipped_queries_ = queries.n_skipped
+        if not self.components_.any() and not quiet_zero:
+            warnings.warn(
+                f"the learned metric is zero: C={self.C:g} is too small for this data. Try a C well above "
+                f"{solution.zero_up_to:.3g}.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not solution.converged:
+            warnings.warn(
+                f"stopped after {self.n_rounds_} rounds at a gap of {self.gap_:.2g}, above tol={self.tol:g}; raise "
+                "max_rounds or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+
+def _query_set(X: FloatArray, y: Any, ignored: Any) -> QuerySet:
+    """Read labels or a relation into lists, and make sure that something can be learned."""
+    n = len(X)
+    if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+        relevant = ItemLists.from_relation(check_square_relation(y, n, "relevance"))
+    else:
+        relevant = ItemLists.from_labels(check_labels(y, n, "y"))
+    lists = (
+        ItemLists.empty(n)
+        if ignored is None
+        else ItemLists.from_relation(check_square_relation(ignored, n, "ignored"))
+    )
+    queries = QuerySet.from_lists(relevant, lists)
+    if len(queries.usable) == 0:
+        raise NoUsableQueryError(
+            f"none of the {n} songs has both a relevant and an irrelevant song; with labels, at least two classes "
+            "are needed and one of them with two songs."
+        )
+    return queries
+
+
+def _rank_revealed(factor: FloatArray, diagonal: bool) -> FloatArray:
+    """Return L with orthogonal rows by falling size, without those that are numerically zero."""
+    if diagonal:
+        nonzero = np.flatnonzero(factor**2 > _RANK_TOLERANCE * float((factor**2).max()))
+        order = nonzero[np.argsort(-factor[nonzero], kind="stable")]
+        rows = np.zeros((len(order), len(factor)))
+        rows[np.arange(len(order)), order] = factor[order]
+    else:
+        _, sizes, directions = np.linalg.svd(factor, full_matrices=False)
+        keep = sizes**2 > _RANK_TOLERANCE * float(sizes[0]) ** 2
+        rows = sizes[keep, None] * directions[keep]
+        # The sign of a singular vector is arbitrary: the largest entry is made positive.
+        peaks = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)] if len(rows) else np.empty(0)
+        rows = rows * np.sign(peaks)[:, None]
+    return rows if len(rows) else np.zeros((1, factor.shape[-1]))

@@ -1,0 +1,133 @@
+"""A metric -> its cutting plane: the averaged order feature of the most violated rankings (paper eq. 4).
+
+For W = L'L the distances of a block of queries are one GEMM, the oracle turns them in place into coefficients
+A (queries x songs, rows summing to zero), and the gradient
+
+    G = mean_q sum_i A_qi (x_q - x_i)(x_q - x_i)' = X'(diag(column sums) - A - A')X / n_queries
+
+is one more. No array is larger than a block.
+"""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_info
+
+from nearsong.metric.oracles.kernel import LOSS_CODES, most_violated
+from nearsong.metric.queries import IntArray, QuerySet
+
+FloatArray = npt.NDArray[np.float64]
+
+_BLOCK_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """The slack is at least ``loss + <gradient, W>`` for every W, with equality where the plane was made."""
+
+    loss: float
+    gradient: FloatArray
+    slack: float
+
+
+class RankingOracle:
+    """Finds the cutting plane of any metric for a fixed set of songs, queries and loss.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_songs, n_features)
+        Songs; both queries and database. Centred songs keep the rounding of distances small.
+    queries : QuerySet
+        Relevant and ignored songs of every query.
+    loss : str
+        ``auc``, ``mrr``, ``ndcg``, ``map`` or ``precision_at_k``.
+    k : int or None
+        The cut of ``ndcg`` and ``precision_at_k``; None is the whole list.
+    diagonal : bool
+        Whether only the diagonal of W is learned; gradients are then vectors.
+    """
+
+    def __init__(
+        self, X: FloatArray, queries: QuerySet, loss: str, k: int | None = None, diagonal: bool = False
+    ) -> None:
+        self.X = np.ascontiguousarray(X)
+        self.queries = queries
+        self.diagonal = diagonal
+        self._loss_code = LOSS_CODES[loss]
+        self._k = len(X) if k is None else min(k, len(X))
+        # The oracle follows the BLAS setting, so that one knob (threadpoolctl, OMP_NUM_THREADS) governs both.
+        blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        self.n_threads = max(blas, default=1)
+        self._pool = ThreadPoolExecutor(self.n_threads)
+        self._longest = queries.relevant.longest
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+    def cutting_plane(self, factor: FloatArray, batch: IntArray | None = None) -> CuttingPlane:
+        """Return the plane at W = L'L, averaged over all usable queries or over those in ``batch``.
+
+        ``factor`` is L (rank x d), or the square roots of the diagonal of W (d) for a diagonal metric.
+        """
+        X = self.X
+        usable = self.queries.usable if batch is None else batch
+        projected = X * factor if self.diagonal else X @ factor.T
+        squares = np.einsum("ij,ij->i", projected, projected)
+        n, d = X.shape
+        column_sums = np.zeros(n)
+        cross = np.zeros(d) if self.diagonal else np.zeros((d, d))
+        total_loss = total_slack = 0.0
+        block = max(16, _BLOCK_BYTES // (8 * n))
+        for start in range(0, len(usable), block):
+            ids = usable[start : start + block]
+            rows = projected[ids] @ projected.T
+            losses, slacks = self._solve(rows, squares, ids, column_sums)
+            total_loss += float(losses.sum())
+            total_slack += float(slacks.sum())
+            mixed = rows @ X
+            cross += np.einsum("ij,ij->j", X[ids], mixed) if self.diagonal else X[ids].T @ mixed
+        if self.diagonal:
+            gradient = column_sums @ (X * X) - 2.0 * cross
+        else:
+            gradient = X.T @ (column_sums[:, None] * X) - cross - cross.T
+        count = len(usable)
+        return CuttingPlane(total_loss / count, gradient / count, total_slack / count)
+
+    def _solve(
+        self, rows: FloatArray, squares: FloatArray, ids: IntArray, column_sums: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Turn a block of inner products into coefficients, split between threads."""
+        losses = np.empty(len(ids))
+        slacks = np.empty(len(ids))
+        relevant, ignored = self.queries.relevant, self.queries.ignored
+
+        def solve(part: slice) -> FloatArray:
+            sums = np.zeros(rows.shape[1])
+            most_violated(
+                self._loss_code,
+                self._k,
+                rows[part],
+                squares,
+                ids[part],
+                relevant.start,
+                relevant.stop,
+                relevant.items,
+                ignored.start,
+                ignored.stop,
+                ignored.items,
+                self._longest,
+                losses[part],
+                slacks[part],
+                sums,
+            )
+            return sums
+
+        cuts = np.linspace(0, len(ids), self.n_threads + 1).astype(int)
+        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+        for sums in self._pool.map(solve, parts):
+            column_sums += sums
+        return losses, slacks

@@ -1,0 +1,314 @@
+"""The optimum of metric learning to rank, with a certificate (paper Algorithm 1).
+
+    min over W >= 0:  trace(W) + C * mean_q slack_q(W)
+
+Every call of the oracle is a *round* and leaves a cutting plane behind. Three phases share the planes:
+
+1. *descent*: L-BFGS on the factor L of W = L'L, from the directions in which the first plane says W should grow.
+   It comes within a percent in some twenty rounds, but proves nothing.
+2. *bundle*: proximal steps on the model of all planes, until the model predicts no worthwhile decrease.
+3. *certificate*: the same steps with ever weaker proximity, so that planes are cut where the lower bound is
+   loose, until objective and bound agree to ``tol``.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from nearsong.metric.bundle import Bundle
+from nearsong.metric.cones import Cone, DiagonalCone, FloatArray, PSDCone
+from nearsong.metric.coordinates import Coordinates
+from nearsong.metric.order_feature import RankingOracle
+from nearsong.metric.queries import QuerySet
+
+_DESCENT_ROUNDS = 60
+_DESCENT_PATIENCE = 4  # rounds over which the decrease is judged
+_DESCENT_STALL = 3.0  # in units of tol: below this decrease the bundle takes over
+_SERIOUS = 0.05  # share of the predicted decrease that moves the centre
+_PREDICTION_DONE = 0.5  # in units of tol: the phase switch from bundle to certificate
+_LEVEL = 0.3  # the model should promise this share of the gap in the certificate phase
+_KICK = 3.0  # factor on mu in the certificate phase
+
+
+class Round(NamedTuple):
+    """One oracle call. Objectives are of the whole problem, seconds of this round alone."""
+
+    round: int
+    phase: str
+    objective: float
+    best: float
+    lower_bound: float
+    gap: float
+    slack: float
+    constraints: int
+    oracle_seconds: float
+    solver_seconds: float
+
+
+Callback = Callable[[Round], object]
+
+
+@dataclass
+class Solution:
+    """The best metric found, as a factor in the user's coordinates, and how it was found."""
+
+    factor: FloatArray
+    objective: float
+    lower_bound: float
+    converged: bool
+    zero_up_to: float
+    history: list[Round] = field(default_factory=list)
+
+    @property
+    def gap(self) -> float:
+        """Certified relative distance from the optimum."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """Return (objective - bound) / objective, 0 when both are 0."""
+    return (objective - lower_bound) / objective if objective > 0.0 else 0.0
+
+
+class _Enough(StopIteration):
+    """Ends the descent from inside scipy's loop."""
+
+
+class RankingSolver:
+    """Solves one ranking problem for one or many values of C; planes are shared between them.
+
+    Use as a context manager: it owns the oracle's threads.
+    """
+
+    def __init__(self, X: FloatArray, queries: QuerySet, loss: str, k: int | None, diagonal: bool) -> None:
+        self.coordinates = Coordinates.of(X, diagonal)
+        self.oracle = RankingOracle(self.coordinates.enter(X), queries, loss, k, diagonal)
+        self.cone: Cone = DiagonalCone() if diagonal else PSDCone()
+        self.bundle = Bundle(self.cone, self.coordinates.scale)
+        self._zero_gradient: FloatArray | None = None
+        self._zero_slack = 0.0
+
+    def __enter__(self) -> "RankingSolver":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.oracle.close()
+
+    def solve(
+        self,
+        C: float,
+        tol: float,
+        max_rounds: int,
+        start: FloatArray | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise to a certified relative gap of ``tol``, or until ``max_rounds`` oracle calls are spent."""
+        run = _Run(self, C, tol, max_rounds, callback)
+        try:
+            factor = run.begin(None if start is None else self.coordinates.factor_in(start))
+            if factor is not None:
+                run.descend(factor)
+                run.certify()
+        except _Enough:
+            pass
+        return run.solution()
+
+
+class _Run:
+    """The state of one minimisation: the best point, the bound, the history."""
+
+    def __init__(
+        self, solver: RankingSolver, C: float, tol: float, max_rounds: int, callback: Callback | None
+    ) -> None:
+        self.solver, self.C, self.tol = solver, C, tol
+        self.max_rounds, self.callback = max_rounds, callback
+        self.cone, self.bundle = solver.cone, solver.bundle
+        self.best = np.inf
+        self.best_factor: FloatArray | None = None
+        self.lower_bound = 0.0
+        self.history: list[Round] = []
+        self._clock = time.perf_counter()
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap so far."""
+        return relative_gap(self.best, self.lower_bound)
+
+    def visit(self, factor: FloatArray, phase: str) -> tuple[float, FloatArray]:
+        """Call the oracle, keep its plane, and return objective and gradient of the slack."""
+        if len(self.history) >= self.max_rounds:
+            raise _Enough
+        started = time.perf_counter()
+        plane = self.solver.oracle.cutting_plane(factor)
+        oracle_seconds = time.perf_counter() - started
+        self.bundle.add(plane.loss, plane.gradient)
+        trace = float(np.vdot(self.bundle.regulariser, self.cone.from_factor(factor)))
+        objective = trace + self.C * plane.slack
+        if objective < self.best:
+            self.best, self.best_factor = objective, factor.copy()
+        now = time.perf_counter()
+        record = Round(
+            round=len(self.history) + 1,
+            phase=phase,
+            objective=objective,
+            best=self.best,
+            lower_bound=self.lower_bound,
+            gap=self.gap,
+            slack=plane.slack,
+            constraints=len(self.bundle),
+            oracle_seconds=oracle_seconds,
+            solver_seconds=now - self._clock - oracle_seconds,
+        )
+        self._clock = now
+        self.history.append(record)
+        if self.callback is not None and self.callback(record):
+            raise _Enough
+        return objective, plane.gradient
+
+    def begin(self, start: FloatArray | None) -> FloatArray | None:
+        """Return a factor to descend from, or None when W = 0 is optimal."""
+        solver, C = self.solver, self.C
+        regulariser = self.bundle.regulariser
+        if solver._zero_gradient is None:
+            width = regulariser.shape[-1]
+            zero = np.zeros(width) if regulariser.ndim == 1 else np.zeros((1, width))
+            objective, gradient = self.visit(zero, "start")
+            solver._zero_gradient, solver._zero_slack = gradient, objective / C
+        gradient = solver._zero_gradient
+        if self.zero_up_to >= C:
+            self.best = self.lower_bound = C * solver._zero_slack
+            self.best_factor = np.zeros_like(np.atleast_1d(regulariser[:1]))
+            if regulariser.ndim == 1:
+                self.best_factor = np.zeros_like(regulariser)
+            return None
+        if start is None or not np.any(start):
+            factor = self.cone.descent_factor(regulariser + C * gradient)
+            return self._best_on_ray(self._to_half_margin(factor))
+        _, gradient = self.visit(start, "start")
+        growth = self.cone.descent_factor(regulariser + C * gradient)
+        size = float(np.sum(growth * growth))
+        if size == 0.0:
+            return start
+        # L = 0 is a saddle: give every direction that wants to grow a little to grow from.
+        return self.cone.stack(start, growth * np.sqrt(1e-2 * float(np.sum(start * start)) / size))
+
+    def _to_half_margin(self, factor: FloatArray) -> FloatArray:
+        """Scale a factor until the plane at zero promises half a margin: where the first hinges let go."""
+        gradient = self.solver._zero_gradient
+        assert gradient is not None
+        decrease = -float(np.vdot(gradient, self.cone.from_factor(factor)))
+        scaled: FloatArray = factor * np.sqrt(0.5 / decrease)
+        return scaled
+
+    @property
+    def zero_up_to(self) -> float:
+        """Return the C up to which W = 0 is optimal: there the plane at zero is already dual feasible."""
+        gradient = self.solver._zero_gradient
+        assert gradient is not None
+        worst = self.cone.smallest_ratio(gradient, self.bundle.scale)
+        if self.solver._zero_slack <= 0.0:
+            return np.inf
+        return -1.0 / worst if worst < 0.0 else np.inf
+
+    def _best_on_ray(self, factor: FloatArray) -> FloatArray:
+        """Return t * factor for a good t, from a cubic through values and slopes at 0 and 1."""
+        zero = self.solver._zero_gradient
+        assert zero is not None
+        point = self.cone.from_factor(factor)
+        trace = float(np.vdot(self.bundle.regulariser, point))
+        value_0 = self.C * self.solver._zero_slack
+        slope_0 = trace + self.C * float(np.vdot(zero, point))
+        value_1, gradient = self.visit(factor, "start")
+        slope_1 = trace + self.C * float(np.vdot(gradient, point))
+        if slope_1 <= 0.0:  # still falling: keep it, L-BFGS goes further
+            return factor
+        scaled: FloatArray = factor * np.sqrt(_cubic_minimum(value_0, slope_0, value_1, slope_1))
+        return scaled
+
+    def descend(self, factor: FloatArray) -> None:
+        """Run L-BFGS on the factor until it no longer pays."""
+        shape = factor.shape
+        trail: list[float] = []
+
+        def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+            point = flat.reshape(shape)
+            value, gradient = self.visit(point, "descent")
+            total = self.bundle.regulariser + self.C * gradient
+            return value, self.cone.factor_gradient(point, total).ravel()
+
+        def stalled(intermediate_result: OptimizeResult) -> None:
+            trail.append(float(intermediate_result.fun))
+            if len(trail) > _DESCENT_PATIENCE:
+                decrease = trail[-1 - _DESCENT_PATIENCE] - trail[-1]
+                if decrease <= _DESCENT_STALL * self.tol * trail[-1]:
+                    raise StopIteration
+
+        minimize(
+            objective,
+            factor.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=stalled,
+            options={"maxcor": 20, "maxfun": _DESCENT_ROUNDS, "ftol": 0.0, "gtol": 0.0},
+        )
+
+    def certify(self) -> None:
+        """Run bundle steps from the best point until the certified gap is closed."""
+        assert self.best_factor is not None
+        centre, centre_value = self.cone.from_factor(self.best_factor), self.best
+        self.bundle.trust_newest()
+        self.lower_bound = max(self.lower_bound, self.bundle.bound_of_weights(self.C))
+        mu = self._first_mu(centre)
+        while self.gap > self.tol:
+            step = self.bundle.step(self.C, mu, centre, centre_value)
+            bound = self.bundle.lower_bound(self.C, step.weighted_loss, step.weighted_gradient)
+            self.lower_bound = max(self.lower_bound, bound)
+            if self.gap <= self.tol:
+                break
+            predicted = centre_value - step.model_value
+            certifying = predicted <= _PREDICTION_DONE * self.tol * centre_value
+            objective, _ = self.visit(step.projection.factor, "certificate" if certifying else "bundle")
+            ratio = (centre_value - objective) / max(predicted, 1e-300)
+            promised = predicted / max(centre_value - self.lower_bound, 1e-300)
+            if objective < centre_value and ratio > _SERIOUS:
+                centre, centre_value = step.projection.point, objective
+                if ratio > 0.4 and not certifying:
+                    mu /= 2.0
+            elif ratio < -0.5 and not certifying:
+                mu *= 1.5
+            if certifying and promised < _LEVEL:
+                mu /= _KICK
+            elif certifying and promised > 2.0 * _LEVEL:
+                mu *= _KICK
+
+    def _first_mu(self, centre: FloatArray) -> float:
+        """Return a proximity that lets the first step move the centre by about a third of its size."""
+        residual = self.bundle.regulariser + self.C * self.bundle.newest_gradient
+        assert self.solver._zero_gradient is not None
+        growth = self.cone.descent_factor(self.bundle.regulariser + self.C * self.solver._zero_gradient)
+        usual = self.cone.from_factor(self._to_half_margin(growth))
+        size = max(float(np.linalg.norm(centre)), 1e-2 * float(np.linalg.norm(usual)))
+        return 0.3 * float(np.linalg.norm(residual)) / size
+
+    def solution(self) -> Solution:
+        """Return the best point in the user's coordinates."""
+        assert self.best_factor is not None
+        return Solution(
+            factor=self.solver.coordinates.factor_out(self.best_factor),
+            objective=self.best,
+            lower_bound=self.lower_bound,
+            converged=self.gap <= self.tol,
+            zero_up_to=self.zero_up_to,
+            history=self.history,
+        )
+
+
+def _cubic_minimum(value_0: float, slope_0: float, value_1: float, slope_1: float) -> float:
+    """Return where in (0, 1) the cubic with these values and slopes at 0 and 1 is lowest (slope_0 < 0 < slope_1)."""
+    theta = slope_0 + slope_1 - 3.0 * (value_1 - value_0)
+    root = np.sqrt(max(theta * theta - slope_0 * slope_1, 0.0))
+    return float(np.clip(1.0 - (slope_1 + root - theta) / (slope_1 - slope_0 + 2.0 * root), 1e-4, 1.0))

@@ -1,0 +1,100 @@
+"""Shapes and ranges, checked once at the door: each function returns the clean value or raises.
+
+Every message says what came, why it cannot work and what to do.
+"""
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nearsong.errors import InvalidInputError
+
+
+def check_vectors(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
+    """Return ``X`` as a finite 2-D float64 array with at least one row and one column."""
+    try:
+        array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} cannot be read as an array of numbers ({error}).") from error
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidInputError(
+            f"{name} has shape {array.shape}; songs x features is needed, with at least one of each."
+        )
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
+        raise InvalidInputError(f"{name} has a NaN or infinite value, first in row {row}; drop or impute such rows.")
+    return array
+
+
+def check_square_relation(matrix: Any, n: int, name: str) -> sp.csr_array:
+    """Return a sparse ``n x n`` relation as canonical CSR with explicit zeros removed."""
+    return check_relation(matrix, (n, n), name)
+
+
+def check_relation(matrix: Any, shape: tuple[int, int], name: str) -> sp.csr_array:
+    """Return a sparse relation (non-zero = related) as canonical CSR with explicit zeros removed."""
+    if not sp.issparse(matrix):
+        matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise InvalidInputError(
+                f"{name} has {matrix.ndim} dimension(s); a {shape[0]} x {shape[1]} matrix is needed."
+            )
+    relation = sp.csr_array(matrix)
+    if relation.shape != shape:
+        raise InvalidInputError(
+            f"{name} has shape {relation.shape}; {shape[0]} x {shape[1]} is needed to match the songs."
+        )
+    if relation.dtype.kind == "f" and not np.isfinite(relation.data).all():
+        raise InvalidInputError(f"{name} has a NaN or infinite entry; use 1 for related and 0 for not.")
+    relation = relation.astype(bool)
+    relation.sum_duplicates()
+    relation.eliminate_zeros()
+    relation.sort_indices()
+    return relation
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return ``value`` as a finite float above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise InvalidInputError(f"{name}={value!r} must be a finite number above 0.")
+    return float(value)
+
+
+def check_in_range(value: Any, name: str, low: float, high: float) -> float:
+    """Return ``value`` as a float with ``low < value < high``."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
+        raise InvalidInputError(f"{name}={value!r} must be a number between {low:g} and {high:g}.")
+    return float(value)
+
+
+def check_count(value: Any, name: str, minimum: int = 1) -> int:
+    """Return ``value`` as an int of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
+        raise InvalidInputError(f"{name}={value!r} must be a whole number of at least {minimum}.")
+    return int(value)
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInputError(f"{name}={value!r} is unknown; choose one of {', '.join(sorted(choices))}.")
+    return value
+
+
+def check_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[np.int64]:
+    """Return ``n`` class labels, numbers or strings, as codes 0, 1, ... in the classes' sorted order."""
+    if sp.issparse(y):
+        raise InvalidInputError(f"{name} is a sparse matrix; a list of {n} labels, one a song, is needed.")
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise InvalidInputError(f"{name} has shape {labels.shape}; one label for each of {n} songs is needed.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InvalidInputError(f"{name} has a NaN label; drop those songs or give them a class.")
+    try:
+        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise InvalidInputError(f"{name} mixes labels that cannot be compared ({error}).") from error
