@@ -30,6 +30,14 @@ def check_vectors(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
     return array
 
 
+def check_magnitude(X: npt.NDArray[np.float64], name: str = "X") -> npt.NDArray[np.float64]:
+    """Return ``X`` if products of its entries stay well within float64."""
+    largest = float(np.abs(X).max())
+    if largest > 1e100:
+        raise InvalidInputError(f"{name} has a value of {largest:.1e}; its square overflows, so scale the features.")
+    return X
+
+
 def check_square_relation(matrix: Any, n: int, name: str) -> sp.csr_array:
     """Return a sparse ``n x n`` relation as canonical CSR with explicit zeros removed."""
     return check_relation(matrix, (n, n), name)

@@ -26,10 +26,12 @@ FloatArray = npt.NDArray[np.float64]
 
 _PLANE_BYTES = 512 << 20
 _FEWEST_PLANES = 24
-_MOST_PLANES = 256
+_MOST_PLANES = 160
+_MOST_NEAR = 48  # planes without weight that a Newton step looks at
 _INNER_STEPS = 20
 _INNER_ACCURACY = 0.05  # of the predicted decrease
 _QP_STEPS = 20_000
+_DAMPING = 1e-6  # share of the Gram matrix, which majorises the second derivative of theta
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Bundle:
         self.regulariser = cone.regulariser(scale)
         size = self.regulariser.size
         self._capacity = int(np.clip(_PLANE_BYTES // (8 * size), _FEWEST_PLANES, _MOST_PLANES))
-        # Row 0 is the zero plane: the slack is never negative.
-        self._gradients = np.zeros((1, size))
+        # Row 0 is the zero plane: the slack is never negative. Rows are stored with room to grow.
+        self._rows = np.zeros((min(32, self._capacity + 1), size))
         self._losses = np.zeros(1)
         self._gram = np.zeros((1, 1))
         self._weights = np.ones(1)  # sums to 1: weights are kept per unit of C
@@ -69,8 +71,14 @@ class Bundle:
     def __len__(self) -> int:
         return len(self._losses) - 1
 
+    @property
+    def _gradients(self) -> FloatArray:
+        """The planes' gradients, one a row, the zero plane first."""
+        return self._rows[: len(self._losses)]
+
     def add(self, loss: float, gradient: FloatArray) -> None:
         """Add a plane; when full, drop the one that has been without weight for longest."""
+        self._idle = np.where(self._weights > 0.0, 0, self._idle + 1)
         if len(self) == self._capacity:
             self._drop_one()
         flat = gradient.ravel()
@@ -81,11 +89,12 @@ class Bundle:
         gram[m, :m] = gram[:m, m] = products
         gram[m, m] = flat @ flat
         self._gram = gram
-        self._gradients = np.vstack([self._gradients, flat])
+        if m == len(self._rows):
+            self._rows = np.vstack([self._rows, np.zeros((min(m, self._capacity + 1 - m), len(flat)))])
+        self._rows[m] = flat
         self._losses = np.append(self._losses, loss)
         self._weights = np.append(self._weights, 0.0)
-        self._idle = np.append(self._idle + 1, 0)
-        self._idle[self._weights > 0.0] = 0
+        self._idle = np.append(self._idle, 0)
 
     def _drop_one(self) -> None:
         """Forget the longest idle plane, or the lightest when all are in use."""
@@ -94,7 +103,7 @@ class Bundle:
         gone = int(candidates[order[0]])
         keep = np.arange(len(self._losses)) != gone
         self._weights[0] += self._weights[gone]
-        self._gradients = self._gradients[keep]
+        self._rows[gone : len(self._losses) - 1] = self._rows[gone + 1 : len(self._losses)]
         self._losses = self._losses[keep]
         self._weights = self._weights[keep]
         self._idle = self._idle[keep]
@@ -133,6 +142,7 @@ class Bundle:
             return theta, projection, gradient
 
         weights = self._weights
+        damping = _DAMPING
         theta, projection, gradient = evaluate(weights)
         for _ in range(_INNER_STEPS):
             point = projection.point
@@ -142,7 +152,7 @@ class Bundle:
             inner_gap = model + proximal - theta
             if inner_gap <= _INNER_ACCURACY * max(objective - model - proximal, 1e-9 * objective):
                 break
-            direction = self._newton_direction(C, mu, weights, heights, projection, inner_gap)
+            direction = self._newton_direction(C, mu, weights, heights, projection, inner_gap, damping)
             slope = C * float(heights @ direction)
             length = 1.0
             trial = evaluate(weights + direction)
@@ -150,8 +160,14 @@ class Bundle:
                 length *= 0.4
                 trial = evaluate(weights + length * direction)
             if trial[0] <= theta:
-                break
+                # The second derivative here says too little about theta, as where the projection is zero: damp it.
+                if damping >= 1.0:
+                    break
+                damping = min(1.0, 1e3 * damping)
+                continue
             weights = np.maximum(weights + length * direction, 0.0)
+            if length == 1.0:
+                damping = max(_DAMPING, damping / 10.0)
             theta, projection, gradient = trial
         self._weights = weights / weights.sum()
         point = projection.point
@@ -167,13 +183,16 @@ class Bundle:
         heights: FloatArray,
         projection: Projection,
         inner_gap: float,
+        damping: float,
     ) -> FloatArray:
         """Maximise the second-order model of theta over the simplex, on the planes that matter."""
-        near = heights >= heights.max() - 2.0 * inner_gap / C
-        active = np.flatnonzero(near | (weights > 0.0))
+        near = np.argsort(-heights, kind="stable")[:_MOST_NEAR]
+        near = near[heights[near] >= heights[near[0]] - 2.0 * inner_gap / C]
+        active = np.union1d(near, np.flatnonzero(weights > 0.0))
         rows = self.cone.curvature_rows(projection, self._gradients[active])
-        # A little of the majorising Gram matrix keeps the program well posed where theta is flat.
-        hessian = (C / mu) * (rows @ rows.T + 1e-6 * self._gram[np.ix_(active, active)])
+        # A little of the majorising Gram matrix keeps the program well posed where theta is flat; with all of it
+        # (damping = 1) no step can overshoot.
+        hessian = (C / mu) * (rows @ rows.T + damping * self._gram[np.ix_(active, active)])
         linear = heights[active] + hessian @ weights[active]
         solution = weights[active].copy()
         maximise_on_simplex(hessian, linear, solution, 1e-3 * inner_gap / C, _QP_STEPS)

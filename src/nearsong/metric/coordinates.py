@@ -16,6 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 _WHITENING = 0.75
 _VARIANCE_FLOOR = 1e-8  # of the largest: noise directions are not blown up further
 _NULL_VARIANCE = 1e-13
+_NO_VARIANCE = 1e-200
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Coordinates:
             if not keep.any():  # all songs are the same point
                 keep[-1] = True
             variance, axes = variance[keep], np.ascontiguousarray(axes[:, keep])
-        top = max(float(variance.max()), np.finfo(float).tiny)
+        top = float(variance.max())
+        if top < _NO_VARIANCE:  # nothing to scale by
+            top = 1.0
         scale = np.maximum(variance / top, _VARIANCE_FLOOR) ** (-_WHITENING / 2) / np.sqrt(top)
         return cls(mean, axes, scale)
 

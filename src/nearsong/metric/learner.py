@@ -22,6 +22,7 @@ from nearsong.validation import (
     check_count,
     check_in_range,
     check_labels,
+    check_magnitude,
     check_positive,
     check_square_relation,
 )
@@ -130,12 +131,10 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             Pairs that are neither relevant nor irrelevant, such as songs by the same artist. Wins over ``y``.
         """
         self._check_parameters()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")
         queries = _query_set(X, y, ignored)
         self._tell_about_skipped(queries)
-        start = self.components_ if self.warm_start and hasattr(self, "components_") else None
-        if start is not None and self.diagonal:
-            start = np.sqrt(np.einsum("ij,ij->j", start, start))
+        start = self._start()
         batch = self._batch_size(len(X))
         if batch is None:
             with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
@@ -162,7 +161,8 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     ) -> list["MetricLearningToRank"]:
         """Return one fitted copy for every C, ascending; cheaper than as many fits.
 
-        Cutting planes do not depend on C, so all values share one bundle, and each starts from the metric before.
+        Cutting planes do not depend on C, so all values share one bundle, and each starts from the metric of the
+        next larger C, which spans all the directions that the smaller one can use.
 
         Parameters
         ----------
@@ -174,13 +174,13 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         values = sorted(check_positive(C, "C") for C in (10.0 ** np.arange(-2, 10) if Cs is None else Cs))
         if not values:
             raise InvalidInputError("Cs is empty; give at least one value of C.")
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")
         queries = _query_set(X, y, ignored)
         self._tell_about_skipped(queries)
         path = []
         start: FloatArray | None = None
         with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
-            for C in values:
+            for C in reversed(values):
                 solution = solver.solve(C, self.tol, self.max_rounds, start, self._report)
                 fitted = type(self)(**{**self.get_params(deep=False), "C": C})
                 fitted.n_features_in_ = X.shape[1]
@@ -188,7 +188,7 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                     fitted.feature_names_in_ = self.feature_names_in_
                 path.append(fitted._keep(solution, queries, quiet_zero=True))
                 start = solution.factor
-        return path
+        return path[::-1]
 
     def transform(self, X: Any) -> FloatArray:
         """Project songs so that plain Euclidean distance is the learned one: ``X @ components_.T``."""
@@ -206,6 +206,9 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -229,6 +232,18 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if self.batch_size is None:
             return None if n <= 20_000 else 1_000
         return None if self.batch_size >= n else self.batch_size
+
+    def _start(self) -> FloatArray | None:
+        """Return the factor of the previous fit, if it is to be used."""
+        if not self.warm_start or not hasattr(self, "components_"):
+            return None
+        before: FloatArray = self.components_
+        if before.shape[1] != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {self.n_features_in_} features and the metric to start from {before.shape[1]}; set "
+                "warm_start=False or fit a clone."
+            )
+        return np.sqrt(np.einsum("ij,ij->j", before, before)) if self.diagonal else before
 
     def _report(self, record: Round) -> object:
         if self.verbose:
@@ -259,27 +274,47 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.lower_bound_ = solution.lower_bound
         self.gap_ = solution.gap
         self.n_skipped_queries_ = queries.n_skipped
-        if not self.components_.any() and not quiet_zero:
-            warnings.warn(
-                f"the learned metric is zero: C={self.C:g} is too small for this data. Try a C well above "
-                f"{solution.zero_up_to:.3g}.",
-                UserWarning,
-                stacklevel=3,
-            )
         if not solution.converged:
+            reached = (
+                f"at a gap of {self.gap_:.2g}, above"
+                if np.isfinite(self.gap_)
+                else "while the mean objective of the batches still changed by more than"
+            )
             warnings.warn(
-                f"stopped after {self.n_rounds_} rounds at a gap of {self.gap_:.2g}, above tol={self.tol:g}; raise "
-                "max_rounds or tol.",
+                f"stopped after {self.n_rounds_} rounds {reached} tol={self.tol:g}; raise max_rounds or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        elif not self.components_.any() and not quiet_zero:
+            warnings.warn(_why_zero(self.C, solution.zero_up_to), UserWarning, stacklevel=3)
         return self
+
+
+def _why_zero(C: float, zero_up_to: float) -> str:
+    """Say why the best metric is zero, and what to do."""
+    if np.isinf(zero_up_to):
+        return (
+            "the learned metric is zero, and so it is for every C: no direction of X has relevant songs nearer than "
+            "irrelevant ones, or k is so large that every ranking scores the same. Check y, or lower k."
+        )
+    # With a cut k, W = 0 may stay optimal for a while beyond zero_up_to.
+    return (
+        f"the learned metric is zero: C={C:g} is too small for this data. Try a C well above "
+        f"{max(C, zero_up_to):.3g}."
+    )
 
 
 def _query_set(X: FloatArray, y: Any, ignored: Any) -> QuerySet:
     """Read labels or a relation into lists, and make sure that something can be learned."""
     n = len(X)
-    if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+    if y is None:
+        raise InvalidInputError(
+            "learning to rank requires y to be passed, but the target y is None; give class labels or a relevance "
+            "matrix."
+        )
+    if not sp.issparse(y):
+        y = np.asarray(y)
+    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
         relevant = ItemLists.from_relation(check_square_relation(y, n, "relevance"))
     else:
         relevant = ItemLists.from_labels(check_labels(y, n, "y"))
@@ -306,7 +341,7 @@ def _rank_revealed(factor: FloatArray, diagonal: bool) -> FloatArray:
         rows[np.arange(len(order)), order] = factor[order]
     else:
         _, sizes, directions = np.linalg.svd(factor, full_matrices=False)
-        keep = sizes**2 > _RANK_TOLERANCE * float(sizes[0]) ** 2
+        keep = sizes**2 > _RANK_TOLERANCE * float(sizes.max(initial=0.0)) ** 2
         rows = sizes[keep, None] * directions[keep]
         # The sign of a singular vector is arbitrary: the largest entry is made positive.
         peaks = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)] if len(rows) else np.empty(0)

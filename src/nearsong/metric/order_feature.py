@@ -21,7 +21,7 @@ from nearsong.metric.queries import IntArray, QuerySet
 
 FloatArray = npt.NDArray[np.float64]
 
-_BLOCK_BYTES = 16 << 20
+_BLOCK_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,11 @@ _SERIOUS = 0.05  # share of the predicted decrease that moves the centre
 _PREDICTION_DONE = 0.5  # in units of tol: the phase switch from bundle to certificate
 _LEVEL = 0.3  # the model should promise this share of the gap in the certificate phase
 _KICK = 3.0  # factor on mu in the certificate phase
+_MU_RANGE = 1e30  # how far mu may go from where it began
 
 
 class Round(NamedTuple):
-    """One oracle call. Objectives are of the whole problem, seconds of this round alone."""
+    """One oracle call. Objectives are of the whole problem, seconds of this round alone; rank is of the factor."""
 
     round: int
     phase: str
@@ -45,6 +46,7 @@ class Round(NamedTuple):
     gap: float
     slack: float
     constraints: int
+    rank: int
     oracle_seconds: float
     solver_seconds: float
 
@@ -146,6 +148,8 @@ class _Run:
         plane = self.solver.oracle.cutting_plane(factor)
         oracle_seconds = time.perf_counter() - started
         self.bundle.add(plane.loss, plane.gradient)
+        if self.solver._zero_gradient is None:  # the first visit of a solver is to W = 0
+            self.solver._zero_gradient, self.solver._zero_slack = plane.gradient, plane.slack
         trace = float(np.vdot(self.bundle.regulariser, self.cone.from_factor(factor)))
         objective = trace + self.C * plane.slack
         if objective < self.best:
@@ -160,6 +164,7 @@ class _Run:
             gap=self.gap,
             slack=plane.slack,
             constraints=len(self.bundle),
+            rank=len(factor),
             oracle_seconds=oracle_seconds,
             solver_seconds=now - self._clock - oracle_seconds,
         )
@@ -176,18 +181,18 @@ class _Run:
         if solver._zero_gradient is None:
             width = regulariser.shape[-1]
             zero = np.zeros(width) if regulariser.ndim == 1 else np.zeros((1, width))
-            objective, gradient = self.visit(zero, "start")
-            solver._zero_gradient, solver._zero_slack = gradient, objective / C
-        gradient = solver._zero_gradient
-        if self.zero_up_to >= C:
-            self.best = self.lower_bound = C * solver._zero_slack
+            self.visit(zero, "start")
+        assert solver._zero_gradient is not None
+        growth = self.cone.descent_factor(regulariser + C * solver._zero_gradient)
+        if self.zero_up_to >= C or not np.any(growth):  # the second: C is above it by no more than rounding
+            self.best = C * solver._zero_slack
+            self.lower_bound = min(C, self.zero_up_to) * solver._zero_slack
             self.best_factor = np.zeros_like(np.atleast_1d(regulariser[:1]))
             if regulariser.ndim == 1:
                 self.best_factor = np.zeros_like(regulariser)
             return None
         if start is None or not np.any(start):
-            factor = self.cone.descent_factor(regulariser + C * gradient)
-            return self._best_on_ray(self._to_half_margin(factor))
+            return self._best_on_ray(self._to_half_margin(growth))
         _, gradient = self.visit(start, "start")
         growth = self.cone.descent_factor(regulariser + C * gradient)
         size = float(np.sum(growth * growth))
@@ -262,7 +267,7 @@ class _Run:
         centre, centre_value = self.cone.from_factor(self.best_factor), self.best
         self.bundle.trust_newest()
         self.lower_bound = max(self.lower_bound, self.bundle.bound_of_weights(self.C))
-        mu = self._first_mu(centre)
+        mu = first_mu = self._first_mu(centre)
         while self.gap > self.tol:
             step = self.bundle.step(self.C, mu, centre, centre_value)
             bound = self.bundle.lower_bound(self.C, step.weighted_loss, step.weighted_gradient)
@@ -284,6 +289,8 @@ class _Run:
                 mu /= _KICK
             elif certifying and promised > 2.0 * _LEVEL:
                 mu *= _KICK
+            if not first_mu / _MU_RANGE < mu < first_mu * _MU_RANGE:
+                return  # not proximity but rounding keeps the bound away
 
     def _first_mu(self, centre: FloatArray) -> float:
         """Return a proximity that lets the first step move the centre by about a third of its size."""

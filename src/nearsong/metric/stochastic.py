@@ -7,7 +7,7 @@ of a batch is ever allocated. There is no certificate: planes of different batch
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from nearsong.metric.solver import Callback, RankingSolver, Round, Solution
 _STEP = 0.1  # of the factor's root mean square, falling with the square root of the round
 _WINDOW = 20  # rounds over which the mean batch objective is compared
 _FIRST_TOL = 1e-2
+_FEWEST_FIRST_ROUNDS = 3  # W = 0, a point on the first ray, and one step from there
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,18 @@ def solve_in_batches(
     """Minimise over random batches; stops when the windowed mean objective falls by less than ``tol``."""
     draw = _BatchDrawer(queries.usable, settings.size, random)
     first = QuerySet(queries.relevant, queries.ignored, draw(), queries.n_skipped)
+    stopped = False
+
+    def watched(record: Round) -> object:
+        nonlocal stopped
+        stopped = callback is not None and bool(callback(record))
+        return stopped
+
     with RankingSolver(X, first, loss, k, diagonal) as solver:
-        opening = solver.solve(C, _FIRST_TOL, max(1, min(25, settings.max_rounds // 3)), start, callback)
-        if not np.any(opening.factor):
-            return opening
+        rounds = max(_FEWEST_FIRST_ROUNDS, min(25, settings.max_rounds // 3))
+        opening = solver.solve(C, _FIRST_TOL, rounds, start, watched)
+        if stopped or not np.any(opening.factor):  # what the first batch proves is not proven for the others
+            return replace(opening, lower_bound=np.nan, converged=opening.converged and not stopped)
         return _adagrad(solver, C, opening, draw, settings, callback)
 
 
@@ -110,6 +119,7 @@ def _adagrad(
             np.nan,
             plane.slack,
             0,
+            len(factor),
             seconds,
             time.perf_counter() - started - seconds,
         )

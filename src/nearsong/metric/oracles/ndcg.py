@@ -77,7 +77,7 @@ def place_for_ndcg(  # type: ignore[no-untyped-def]
         for i in range(hits, n_relevant):
             total += gain(relevant[i], max(free[i], wall), cumulated)
         value = 1.0 - dcg / ideal + weight * total
-        if value > best_value:
+        if value > best_value or best_hits < 0:  # the first stands even where distances overflowed to NaN
             best_value, best_hits = value, hits
             for block in range(n_blocks):
                 stop = starts[block + 1] if block + 1 < n_blocks else hits

@@ -48,7 +48,8 @@ def _radix_passes(keys, n, order, spare, image, spare_image, counts):  # type: i
     unit = 1.0 / (high - low) if high > low else 0.0
     floats = image.view(np.float32)
     for i in range(n):
-        floats[i] = (keys[i] - low) * unit  # in 0..1, where the bits of a float32 ascend with its value
+        # in 0..1, where the bits of a float32 ascend with its value; + 0.0 takes the sign off a negative zero
+        floats[i] = (keys[i] - low) * unit + 0.0
         order[i] = i
     source, target = order, spare
     source_image, target_image = image, spare_image

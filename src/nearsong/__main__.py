@@ -1,0 +1,5 @@
+"""``python -m nearsong``."""
+
+from nearsong.cli import main
+
+main()
