@@ -118,6 +118,14 @@ def hinge_optimum(problem, C, diagonal):
     return program.solve(solver=cp.CLARABEL)
 
 
+def hard_margin_optimum(problem, diagonal):
+    """Minimise the trace among the metrics without slack: the limit of large C when there are any."""
+    X = problem[0]
+    rows, _ = hinge_rows(*problem, diagonal)
+    _, entries, trace = metric_variable(X.shape[1], diagonal)
+    return cp.Problem(cp.Minimize(trace), [2.0 * rows @ entries >= 1.0]).solve(solver=cp.CLARABEL)
+
+
 def ranking_optimum(problem, C, diagonal, loss, k):
     """Minimise trace + C * mean slack with one constraint for every ranking of every query."""
     X = problem[0]
@@ -218,6 +226,18 @@ def test_the_optimum_is_reached_to_any_tolerance(tol, diagonal):
     problem = random_problem(5, n=14, d=4)
     C = 30.0 * zero_threshold(problem, diagonal=diagonal)
     assert_certified(solve(problem, C, diagonal=diagonal, tol=tol), hinge_optimum(problem, C, diagonal), tol)
+
+
+@FULL_AND_DIAGONAL
+@pytest.mark.parametrize("seed", [5, 8, 10, 14])
+def test_separable_songs_reach_the_hard_margin_however_large_C_is(seed, diagonal):
+    # The descent ends where the slack is zero and its plane flat: the first bundle step knows no curvature there.
+    problem = random_problem(seed, n=7, d=2, ignoring=0.3)
+    optimum = hard_margin_optimum(problem, diagonal)
+    threshold = zero_threshold(problem, diagonal=diagonal)
+    for factor in (1e4, 1e6, 1e8):
+        solution = solve(problem, factor * threshold, diagonal=diagonal, tol=1e-3, max_rounds=200)
+        assert_certified(solution, optimum, tol=1e-3)
 
 
 @FULL_AND_DIAGONAL
@@ -641,6 +661,21 @@ def test_bundle_drops_the_plane_that_was_idle_for_longest():
     assert bundle._losses.tolist() == [0.0, 0.1, 0.4, 0.5]
     np.testing.assert_allclose(bundle._weights, [0.3, 0.4, 0.3, 0.0])
     np.testing.assert_allclose(bundle._gram, bundle._gradients @ bundle._gradients.T)
+
+
+def test_bundle_keeps_what_it_is_given_while_it_grows_and_when_it_is_full():
+    rng = np.random.default_rng(76)
+    bundle, _, _ = random_bundle(rng, 2, 0, diagonal=True)
+    bundle._capacity = 70
+    planes = rng.standard_normal((100, 3))
+    for number, (loss, *gradient) in enumerate(planes, start=1):
+        bundle.add(loss, np.array(gradient))
+        kept = planes[max(0, number - 70) : number]  # none ever has weight: the oldest goes first
+        np.testing.assert_array_equal(bundle._losses, [0.0, *kept[:, 0]])
+        np.testing.assert_array_equal(bundle._gradients, [[0.0, 0.0], *kept[:, 1:]])
+        np.testing.assert_array_equal(bundle.newest_gradient, gradient)
+        np.testing.assert_allclose(bundle._gram, bundle._gradients @ bundle._gradients.T, atol=1e-14)
+        assert bundle._weights.sum() == 1.0
 
 
 # Cones

@@ -9,32 +9,8 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 FloatArray = npt.NDArray[np.float64]
-
-_SMALL = 600  # below this side an eigendecomposition is slower on many BLAS threads than on one
-
-
-class Eigensolver:
-    """Symmetric eigendecompositions that do not fight over BLAS threads."""
-
-    def __init__(self) -> None:
-        self._controller = ThreadpoolController()
-
-    def eigh(self, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ascending eigenvalues and eigenvectors (columns)."""
-        if len(matrix) > _SMALL:
-            return np.linalg.eigh(matrix)
-        with self._controller.limit(limits=1, user_api="blas"):
-            return np.linalg.eigh(matrix)
-
-    def smallest(self, matrix: FloatArray) -> float:
-        """Return the smallest eigenvalue."""
-        if len(matrix) > _SMALL:
-            return float(np.linalg.eigvalsh(matrix)[0])
-        with self._controller.limit(limits=1, user_api="blas"):
-            return float(np.linalg.eigvalsh(matrix)[0])
 
 
 @dataclass(frozen=True)
@@ -79,12 +55,9 @@ class Cone(Protocol):
 class PSDCone:
     """Symmetric positive semi-definite d x d matrices."""
 
-    def __init__(self) -> None:
-        self._solver = Eigensolver()
-
     def project(self, point: FloatArray) -> Projection:
         """Keep the positive eigenvalues."""
-        values, vectors = self._solver.eigh(point)
+        values, vectors = np.linalg.eigh(point)
         keep = values > 0.0
         kept = vectors[:, keep]
         factor = (kept * np.sqrt(values[keep])).T
@@ -114,7 +87,7 @@ class PSDCone:
 
     def smallest_ratio(self, point: FloatArray, scale: FloatArray) -> float:
         """Undo the scaling, then take the smallest eigenvalue."""
-        return self._solver.smallest(point / np.outer(scale, scale))
+        return float(np.linalg.eigvalsh(point / np.outer(scale, scale))[0])
 
     def from_factor(self, factor: FloatArray) -> FloatArray:
         """L'L."""
@@ -122,7 +95,7 @@ class PSDCone:
 
     def descent_factor(self, point: FloatArray) -> FloatArray:
         """Square root of the negative part of ``point``."""
-        values, vectors = self._solver.eigh(point)
+        values, vectors = np.linalg.eigh(point)
         keep = values < 0.0
         return np.ascontiguousarray((vectors[:, keep] * np.sqrt(-values[keep])).T)
 

@@ -297,11 +297,12 @@ def _why_zero(C: float, zero_up_to: float) -> str:
             "the learned metric is zero, and so it is for every C: no direction of X has relevant songs nearer than "
             "irrelevant ones, or k is so large that every ranking scores the same. Check y, or lower k."
         )
-    # With a cut k, W = 0 may stay optimal for a while beyond zero_up_to.
-    return (
-        f"the learned metric is zero: C={C:g} is too small for this data. Try a C well above "
-        f"{max(C, zero_up_to):.3g}."
-    )
+    if zero_up_to < C:  # cut losses only: where no metric fills the first k places, each may cost more than none
+        return (
+            f"the learned metric is zero: C={C:g} or k is too small for this data. Try a larger k, another loss or a "
+            "much larger C."
+        )
+    return f"the learned metric is zero: C={C:g} is too small for this data. Try a C well above {zero_up_to:.3g}."
 
 
 def _query_set(X: FloatArray, y: Any, ignored: Any) -> QuerySet:

@@ -8,20 +8,21 @@ A (queries x songs, rows summing to zero), and the gradient
 is one more. No array is larger than a block.
 """
 
-import itertools
+import functools
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController
 
 from nearsong.metric.oracles.kernel import LOSS_CODES, most_violated
 from nearsong.metric.queries import IntArray, QuerySet
 
 FloatArray = npt.NDArray[np.float64]
 
-_BLOCK_BYTES = 64 << 20
+_BLOCK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,16 @@ class RankingOracle:
         self._loss_code = LOSS_CODES[loss]
         self._k = len(X) if k is None else min(k, len(X))
         # The oracle follows the BLAS setting, so that one knob (threadpoolctl, OMP_NUM_THREADS) governs both.
-        blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        self._controller = ThreadpoolController()
+        blas = [pool["num_threads"] for pool in self._controller.info() if pool["user_api"] == "blas"]
         self.n_threads = max(blas, default=1)
         self._pool = ThreadPoolExecutor(self.n_threads)
         self._longest = queries.relevant.longest
+
+    def one_blas_thread(self) -> AbstractContextManager[object]:
+        """Keep BLAS to the calling thread: on small matrices its threads cost more than they bring."""
+        limit: AbstractContextManager[object] = self._controller.limit(limits=1, user_api="blas")
+        return limit
 
     def close(self) -> None:
         """End the threads."""
@@ -77,42 +84,39 @@ class RankingOracle:
         usable = self.queries.usable if batch is None else batch
         projected = X * factor if self.diagonal else X @ factor.T
         squares = np.einsum("ij,ij->i", projected, projected)
-        n, d = X.shape
-        column_sums = np.zeros(n)
-        cross = np.zeros(d) if self.diagonal else np.zeros((d, d))
-        total_loss = total_slack = 0.0
-        block = max(16, _BLOCK_BYTES // (8 * n))
-        for start in range(0, len(usable), block):
-            ids = usable[start : start + block]
-            rows = projected[ids] @ projected.T
-            losses, slacks = self._solve(rows, squares, ids, column_sums)
-            total_loss += float(losses.sum())
-            total_slack += float(slacks.sum())
-            mixed = rows @ X
-            cross += np.einsum("ij,ij->j", X[ids], mixed) if self.diagonal else X[ids].T @ mixed
+        shares = [part for part in np.array_split(usable, self.n_threads) if len(part)]
+        # Each thread takes its queries through both GEMMs alone: nobody waits for a barrier or a spinning thread.
+        with self.one_blas_thread():
+            sums = list(self._pool.map(lambda ids: self._sum_over(ids, projected, squares), shares))
+        loss, slack, column_sums, cross = (functools.reduce(np.add, parts) for parts in zip(*sums, strict=True))
         if self.diagonal:
             gradient = column_sums @ (X * X) - 2.0 * cross
         else:
             gradient = X.T @ (column_sums[:, None] * X) - cross - cross.T
         count = len(usable)
-        return CuttingPlane(total_loss / count, gradient / count, total_slack / count)
+        return CuttingPlane(float(loss) / count, gradient / count, float(slack) / count)
 
-    def _solve(
-        self, rows: FloatArray, squares: FloatArray, ids: IntArray, column_sums: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Turn a block of inner products into coefficients, split between threads."""
-        losses = np.empty(len(ids))
-        slacks = np.empty(len(ids))
-        relevant, ignored = self.queries.relevant, self.queries.ignored
-
-        def solve(part: slice) -> FloatArray:
-            sums = np.zeros(rows.shape[1])
+    def _sum_over(
+        self, queries: IntArray, projected: FloatArray, squares: FloatArray
+    ) -> tuple[np.float64, np.float64, FloatArray, FloatArray]:
+        """Return the summed loss and slack, the column sums of A and X'AX, block by block."""
+        X, relevant, ignored = self.X, self.queries.relevant, self.queries.ignored
+        n, d = X.shape
+        column_sums = np.zeros(n)
+        cross = np.zeros(d) if self.diagonal else np.zeros((d, d))
+        losses, slacks = np.empty(len(queries)), np.empty(len(queries))
+        block = min(len(queries), max(16, _BLOCK_BYTES // (8 * n)))
+        room = np.empty((block, n))  # reused: fresh pages cost as much as a tenth of the GEMM
+        for start in range(0, len(queries), block):
+            part = slice(start, start + block)
+            ids = queries[part]
+            rows = np.matmul(projected[ids], projected.T, out=room[: len(ids)])
             most_violated(
                 self._loss_code,
                 self._k,
-                rows[part],
+                rows,
                 squares,
-                ids[part],
+                ids,
                 relevant.start,
                 relevant.stop,
                 relevant.items,
@@ -122,12 +126,8 @@ class RankingOracle:
                 self._longest,
                 losses[part],
                 slacks[part],
-                sums,
+                column_sums,
             )
-            return sums
-
-        cuts = np.linspace(0, len(ids), self.n_threads + 1).astype(int)
-        parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-        for sums in self._pool.map(solve, parts):
-            column_sums += sums
-        return losses, slacks
+            mixed = rows @ X
+            cross += np.einsum("ij,ij->j", X[ids], mixed) if self.diagonal else X[ids].T @ mixed
+        return losses.sum(), slacks.sum(), column_sums, cross

@@ -11,6 +11,7 @@ Every call of the oracle is a *round* and leaves a cutting plane behind. Three p
    loose, until objective and bound agree to ``tol``.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -110,13 +111,11 @@ class RankingSolver:
     ) -> Solution:
         """Minimise to a certified relative gap of ``tol``, or until ``max_rounds`` oracle calls are spent."""
         run = _Run(self, C, tol, max_rounds, callback)
-        try:
+        with self.oracle.one_blas_thread(), contextlib.suppress(_Enough):
             factor = run.begin(None if start is None else self.coordinates.factor_in(start))
             if factor is not None:
                 run.descend(factor)
                 run.certify()
-        except _Enough:
-            pass
         return run.solution()
 
 
@@ -307,7 +306,7 @@ class _Run:
         return Solution(
             factor=self.solver.coordinates.factor_out(self.best_factor),
             objective=self.best,
-            lower_bound=self.lower_bound,
+            lower_bound=min(self.lower_bound, self.best),  # above it by rounding alone
             converged=self.gap <= self.tol,
             zero_up_to=self.zero_up_to,
             history=self.history,

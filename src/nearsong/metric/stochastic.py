@@ -57,7 +57,8 @@ def solve_in_batches(
         opening = solver.solve(C, _FIRST_TOL, rounds, start, watched)
         if stopped or not np.any(opening.factor):  # what the first batch proves is not proven for the others
             return replace(opening, lower_bound=np.nan, converged=opening.converged and not stopped)
-        return _adagrad(solver, C, opening, draw, settings, callback)
+        with solver.oracle.one_blas_thread():
+            return _adagrad(solver, C, opening, draw, settings, callback)
 
 
 class _BatchDrawer:
