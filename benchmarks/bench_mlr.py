@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -110,6 +111,7 @@ def bench_round_cost(problem: PlantedProblem, rounds: int) -> None:
             oracle_share=round(oracle / (oracle + solver), 2),
             floor_milliseconds=round(1e3 * floor.of(history) / len(history), 1),
             ratio=round((oracle + solver) / floor.of(history), 2),
+            median_ratio=round(median((r.oracle_seconds + r.solver_seconds) / floor.of([r]) for r in history), 2),
             limit=8 if loss in ("ndcg", "map") else 3,
         )
 

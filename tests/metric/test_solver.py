@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.stats import ortho_group
 
-from nearsong.errors import NoUsableQueryError
 from nearsong.metric import MetricLearningToRank
 from nearsong.metric import bundle as bundle_module
 from nearsong.metric.bundle import Bundle
@@ -370,9 +369,8 @@ def test_coordinates_keep_distances_and_traces():
         factor = rng.uniform(0.5, 2.0, 4) if diagonal else rng.standard_normal((2, 4))
         outside = coordinates.factor_out(factor)
         project = np.multiply if diagonal else lambda songs, L: songs @ L.T
-        for a, b in ((inside, X),):
-            ours, theirs = project(a, factor), project(b, outside)
-            np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-12)
+        ours, theirs = project(inside, factor), project(X, outside)
+        np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-12)
         np.testing.assert_allclose(coordinates.factor_in(outside), factor)
         cone = DiagonalCone() if diagonal else PSDCone()
         trace = np.vdot(cone.regulariser(coordinates.scale), cone.from_factor(factor))
@@ -649,17 +647,26 @@ def test_a_bundle_far_too_small_still_gives_true_bounds(monkeypatch):
 def test_bundle_drops_the_plane_that_was_idle_for_longest():
     bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 0, diagonal=True)
     bundle._capacity = 3
-    for loss in (0.1, 0.2, 0.3):
-        bundle.add(loss, np.ones(2))
-    bundle._weights = np.array([0.0, 0.6, 0.0, 0.4])
-    bundle.add(0.4, np.ones(2))
+    bundle.add(0.1, np.ones(2))
+    bundle.add(0.2, np.ones(2))
+    bundle._weights = np.array([0.0, 1.0, 0.0])
+    bundle.add(0.3, np.ones(2))
+    bundle._weights = np.array([0.0, 0.0, 0.0, 1.0])
+    bundle.add(0.4, np.ones(2))  # the first plane is older, but was in use until now
     assert bundle._losses.tolist() == [0.0, 0.1, 0.3, 0.4]
-    assert len(bundle) == 3
-    bundle._weights = np.array([0.1, 0.4, 0.2, 0.3])
-    bundle._idle[:] = 0
-    bundle.add(0.5, np.ones(2))  # all are in use: the lightest goes, its weight to the zero plane
+    bundle._weights = np.array([0.0, 0.5, 0.0, 0.5])
+    bundle.add(0.5, np.ones(2))  # the first is in use again
     assert bundle._losses.tolist() == [0.0, 0.1, 0.4, 0.5]
-    np.testing.assert_allclose(bundle._weights, [0.3, 0.4, 0.3, 0.0])
+
+
+def test_bundle_with_all_planes_in_use_drops_the_lightest():
+    bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 3, diagonal=True)
+    bundle._capacity = 3
+    losses = bundle._losses.copy()
+    bundle._weights = np.array([0.1, 0.4, 0.2, 0.3])
+    bundle.add(0.5, np.ones(2))
+    np.testing.assert_array_equal(bundle._losses, [0.0, losses[1], losses[3], 0.5])
+    np.testing.assert_allclose(bundle._weights, [0.3, 0.4, 0.3, 0.0])  # what it had goes to the zero plane
     np.testing.assert_allclose(bundle._gram, bundle._gradients @ bundle._gradients.T)
 
 
@@ -800,8 +807,3 @@ def test_a_start_at_the_optimum_needs_few_rounds():
     warm = solve(problem, C, tol=1e-4, start=cold.factor)
     assert len(warm.history) < len(cold.history)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-4)
-
-
-def test_problem_without_a_usable_query_is_refused_by_the_learner():
-    with pytest.raises(NoUsableQueryError, match="none of the 3 songs"):
-        MetricLearningToRank().fit(np.eye(3), sp.csr_array((3, 3)))

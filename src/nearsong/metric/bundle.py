@@ -27,9 +27,9 @@ FloatArray = npt.NDArray[np.float64]
 _PLANE_BYTES = 512 << 20
 _FEWEST_PLANES = 24
 _MOST_PLANES = 160
-_MOST_NEAR = 48  # planes without weight that a Newton step looks at
+_MOST_NEAR = 24  # planes without weight that a Newton step looks at
 _INNER_STEPS = 20
-_INNER_ACCURACY = 0.05  # of the predicted decrease
+_INNER_ACCURACY = 0.15  # of the predicted decrease
 _QP_STEPS = 20_000
 _DAMPING = 1e-6  # share of the Gram matrix, which majorises the second derivative of theta
 
@@ -169,10 +169,11 @@ class Bundle:
             if length == 1.0:
                 damping = max(_DAMPING, damping / 10.0)
             theta, projection, gradient = trial
+        else:  # the last step was taken without looking where it led
+            point = projection.point
+            heights = self._losses + self._gradients @ point.ravel()
+            model = float(np.vdot(self.regulariser, point)) + C * float(heights.max())
         self._weights = weights / weights.sum()
-        point = projection.point
-        heights = self._losses + self._gradients @ point.ravel()
-        model = float(np.vdot(self.regulariser, point)) + C * float(heights.max())
         return ModelStep(projection, model, gradient, float(weights @ self._losses))
 
     def _newton_direction(

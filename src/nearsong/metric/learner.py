@@ -171,7 +171,8 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Cs : sequence of float, default: the paper's 10^-2, 10^-1, ..., 10^9
         """
         self._check_parameters()
-        values = sorted(check_positive(C, "C") for C in (10.0 ** np.arange(-2, 10) if Cs is None else Cs))
+        given = 10.0 ** np.arange(-2, 10) if Cs is None else np.atleast_1d(np.asarray(Cs, dtype=object))
+        values = sorted(check_positive(C, "C") for C in given)
         if not values:
             raise InvalidInputError("Cs is empty; give at least one value of C.")
         X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 _BITS = 11
+_SPARED_BITS = 8
 BUCKETS = 1 << _BITS
 _MASK = np.uint32(BUCKETS - 1)
 _FEW = 48  # below this, insertion beats three passes over 2,048 counters
@@ -50,11 +51,11 @@ def _radix_passes(keys, n, order, spare, image, spare_image, counts):  # type: i
     for i in range(n):
         # in 0..1, where the bits of a float32 ascend with its value; + 0.0 takes the sign off a negative zero
         floats[i] = (keys[i] - low) * unit + 0.0
-        order[i] = i
-    source, target = order, spare
+        spare[i] = i
+    source, target = spare, order
     source_image, target_image = image, spare_image
-    for digit in range(3):
-        shift = np.uint32(digit * _BITS)
+    for digit in range(2):  # the upper 22 of the 30 bits in use; the insertion pass sees to the rest
+        shift = np.uint32(_SPARED_BITS + digit * _BITS)
         counts[:] = 0
         for i in range(n):
             counts[(source_image[i] >> shift) & _MASK] += 1
