@@ -64,7 +64,8 @@ def demo(
     compiled = ", mostly compiling, this once" if learner.history_[0].oracle_seconds > 1.0 else ""
     console.print(
         f"Learned in {learner.n_rounds_} rounds ({seconds:.1f} s{compiled}): {learner.gap_:.2%} from the optimum at "
-        f"most, rank {rank} of {d}."
+        f"most, rank {rank} of {d}.",
+        soft_wrap=True,
     )
 
 
