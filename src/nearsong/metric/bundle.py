@@ -29,7 +29,7 @@ _FEWEST_PLANES = 24
 _MOST_PLANES = 160
 _MOST_NEAR = 24  # planes without weight that a Newton step looks at
 _INNER_STEPS = 20
-_INNER_ACCURACY = 0.15  # of the predicted decrease
+_INNER_ACCURACY = 0.05  # of the predicted decrease
 _QP_STEPS = 20_000
 _DAMPING = 1e-6  # share of the Gram matrix, which majorises the second derivative of theta
 
