@@ -3,11 +3,21 @@
 ::
 
     NearsongError
-    └── InvalidInputError (also a ValueError)   an argument that cannot work; the message says what to do
-        └── NoUsableQueryError                  nothing left to learn from or to score
+    ├── InvalidInputError (also a ValueError)   an argument that cannot work; the message says what to do
+    │   └── NoUsableQueryError                  nothing left to learn from or to score
+    ├── AudioError                              a file that gives no usable sound; ``path`` says which
+    │   ├── UnreadableAudioError                missing, not audio, damaged beyond use, or its decoder crashed
+    │   ├── EmptyAudioError                     no bytes or no samples
+    │   ├── TooShortAudioError                  sound, but less than the features need
+    │   └── AudioTimeoutError                   took longer than allowed
+    └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
+
+    DamagedAudioWarning (a UserWarning)         a file that broke off or skipped; what could be read was used
 
 A message says what came, why it cannot work and what to do, in one line.
 """
+
+import os
 
 
 class NearsongError(Exception):
@@ -20,3 +30,47 @@ class InvalidInputError(NearsongError, ValueError):
 
 class NoUsableQueryError(InvalidInputError):
     """No query has both a relevant and an irrelevant item."""
+
+
+class AudioError(NearsongError):
+    """A file gives no usable sound.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    reason : str
+        What is wrong with it, and what to do.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(path, reason)  # both, so that the error survives the way back from a worker process
+        self.path = os.fspath(path)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class UnreadableAudioError(AudioError):
+    """The file is missing, is not audio, is damaged beyond use, or its decoder crashed."""
+
+
+class EmptyAudioError(AudioError):
+    """The file has no bytes, or no samples."""
+
+
+class TooShortAudioError(AudioError):
+    """The file has sound, but less than the features need."""
+
+
+class AudioTimeoutError(AudioError):
+    """Reading the file took longer than allowed."""
+
+
+class DamagedAudioWarning(UserWarning):
+    """A file broke off or skipped; what could be read was used."""
+
+
+class ModelFileError(NearsongError):
+    """A file is not a nearsong model, or was changed, cut short or written by a later version."""

@@ -29,6 +29,7 @@ DOORS = {
     "soundfile": {"audio/decode.py"},
     "av": {"audio/decode.py"},
     "soxr": {"audio/decode.py"},
+    "pebble": {"audio/workers.py"},
 }
 EVERYWHERE = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -1,0 +1,138 @@
+"""Files -> whatever a function makes of each, in worker processes that a bad file cannot take down with it.
+
+Decoders are large C programs that read what strangers made. Here each file is read in another process: if that
+process crashes or takes too long, it is replaced and the file gets an error, and the scan goes on.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from itertools import islice
+from typing import Any, TypeVar
+
+import pebble
+from threadpoolctl import threadpool_limits
+
+from nearsong.errors import AudioError, AudioTimeoutError, UnreadableAudioError
+from nearsong.validation import check_count, check_positive
+
+Path = str | os.PathLike[str]
+Result = TypeVar("Result")
+
+_IN_FLIGHT = 3
+"""Files handed out for each worker, so that none waits for the next and none is handed out long before its turn."""
+
+
+def map_audio_files(
+    function: Callable[[Path], Result],
+    paths: Iterable[Path],
+    *,
+    workers: int | None = None,
+    timeout: float | None = 600.0,
+    nice: int = 0,
+) -> Iterator[tuple[Path, Result | AudioError]]:
+    """Apply a function to many audio files in worker processes.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a path; must be importable from a module (or a `functools.partial` of such a function), as must
+        its result. An `AudioError` it raises is that file's result.
+    paths : iterable of path-like
+        May be endless: only a few are taken ahead of the results.
+    workers : int, optional
+        Processes; by default one a processor. Each uses one thread.
+    timeout : float or None, default=600
+        Seconds a file may take before its process is stopped; None for no limit.
+    nice : int, default=0
+        How far the workers stand back for other programs, as for the command ``nice``.
+
+    Yields
+    ------
+    path, result
+        As they are done, in any order. The result is an `AudioError` if the file could not be read, the process
+        crashed on it or ran out of memory or time: it never raises for a file's sake.
+
+    Notes
+    -----
+    Workers start in a fresh interpreter. As always with :mod:`multiprocessing`, a script that calls this must do
+    so under ``if __name__ == "__main__":``.
+    """
+    workers = _available_processors() if workers is None else check_count(workers, "workers")
+    if timeout is not None:
+        timeout = check_positive(timeout, "timeout")
+    source = iter(paths)
+    pool: Any = pebble.ProcessPool(
+        max_workers=workers,
+        initializer=_start_worker,
+        initargs=(function, nice),
+        context=_process_context(),
+    )
+    running: dict[Future[Any], Path] = {}
+    try:
+        while True:
+            for path in islice(source, workers * _IN_FLIGHT - len(running)):
+                running[pool.schedule(_apply, args=[path], timeout=timeout)] = path
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                path = running.pop(future)
+                yield path, _outcome(future, path, timeout)
+    finally:
+        for future in running:
+            future.cancel()
+        pool.stop()  # on the way out of an interrupted scan too: what runs is abandoned
+        pool.join()
+
+
+def _available_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _process_context() -> Any:
+    """Return how processes start: from a server without threads where there is one, never as a copy of this one."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers"])
+    return context
+
+
+_job: Callable[[Path], Any] | None = None
+"""In a worker: what to do with each path."""
+
+
+def _start_worker(function: Callable[[Path], Any], nice: int) -> None:
+    global _job
+    _job = function
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+    threadpool_limits(limits=1)
+    if nice and hasattr(os, "nice"):
+        os.nice(nice)
+    # decoders write their opinion of damaged files to standard error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def _apply(path: Path) -> Any:
+    assert _job is not None
+    return _job(path)
+
+
+def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
+    try:
+        return future.result()
+    except AudioError as error:
+        return error
+    except TimeoutError:
+        return AudioTimeoutError(path, f"took longer than {timeout:g} s to read; it was left out.")
+    except pebble.ProcessExpired as error:
+        return UnreadableAudioError(
+            path, f"its decoder crashed (exit code {error.exitcode}); convert it to another format."
+        )
+    except MemoryError:
+        return UnreadableAudioError(path, "reading it takes more memory than there is.")
+    except Exception as error:  # one file's failure, whatever it is, must not end a scan
+        return UnreadableAudioError(path, f"could not be processed ({type(error).__name__}: {error}).")

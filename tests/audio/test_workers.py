@@ -1,0 +1,179 @@
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearsong.audio import load_frames, map_audio_files
+from nearsong.errors import (
+    AudioError,
+    AudioTimeoutError,
+    EmptyAudioError,
+    InvalidInputError,
+    NearsongError,
+    TooShortAudioError,
+    UnreadableAudioError,
+)
+
+# Functions for the workers live in a module that a fresh interpreter can import.
+TRICKS = """
+import os, signal, sys, time
+
+def trick(path):
+    name = os.path.basename(path)
+    if name == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name == "exit":
+        os._exit(3)
+    if name == "hang":
+        time.sleep(600)
+    if name == "bug":
+        raise KeyError("oops")
+    if name == "memory":
+        raise MemoryError
+    if name == "chatter":
+        os.write(2, b"opinion of a decoder")
+    return name, os.getpid()
+
+def threads(path):
+    import numpy
+    from threadpoolctl import threadpool_info
+    return [pool["num_threads"] for pool in threadpool_info()], os.nice(0)
+"""
+
+
+@pytest.fixture
+def tricks(tmp_path, monkeypatch):
+    (tmp_path / "audio_tricks.py").write_text(TRICKS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import audio_tricks
+
+    yield audio_tricks
+    sys.modules.pop("audio_tricks")
+
+
+def test_files_give_the_same_as_in_this_process(make_sound):
+    paths = [make_sound("song.flac"), make_sound("song.mp3"), make_sound("song.m4a")]
+    found = dict(map_audio_files(load_frames, paths, workers=2))
+    assert found.keys() == set(paths)
+    for path in paths:
+        np.testing.assert_array_equal(found[path], load_frames(path))
+
+
+def test_bad_files_are_errors_and_the_rest_goes_on(make_sound, tmp_path):
+    good = [make_sound("song.wav"), make_sound("song.ogg")]
+    (tmp_path / "empty.mp3").touch()
+    (tmp_path / "text.mp3").write_text("hello " * 1_000)
+    short = make_sound("short.wav", "song.wav", seconds=0.02)
+    bad = [tmp_path / "empty.mp3", tmp_path / "text.mp3", short, tmp_path / "missing.flac", tmp_path]
+    found = dict(map_audio_files(load_frames, [*bad, *good], workers=2))
+    expected = [EmptyAudioError, UnreadableAudioError, TooShortAudioError, UnreadableAudioError, UnreadableAudioError]
+    assert [type(found[path]) for path in bad] == expected
+    assert all(found[path].path == str(path) for path in bad)
+    assert all(isinstance(found[path], np.ndarray) for path in good)
+
+
+def test_a_crash_costs_its_own_file_only(tricks):
+    names = ["a", "crash", "b", "exit", "c", "crash", "d", "bug", "memory", "e"]
+    results = list(map_audio_files(tricks.trick, names, workers=2))
+    assert sorted(path for path, _ in results) == sorted(names)
+    for path, result in results:
+        if path in {"crash", "exit", "bug", "memory"}:
+            assert isinstance(result, UnreadableAudioError)
+            assert result.path == path
+        else:
+            assert result[0] == path
+            assert result[1] != os.getpid()
+    said = {path: str(result) for path, result in results}
+    assert "its decoder crashed (exit code" in said["crash"]
+    assert "exit code 3" in said["exit"]
+    assert said["bug"] == "bug: could not be processed (KeyError: 'oops')."
+    assert "more memory than there is" in said["memory"]
+
+
+def test_a_file_that_takes_too_long_is_left_out(tricks):
+    found = dict(map_audio_files(tricks.trick, ["a", "hang", "b"], workers=1, timeout=2.0))
+    assert isinstance(found["hang"], AudioTimeoutError)
+    assert str(found["hang"]) == "hang: took longer than 2 s to read; it was left out."
+    assert found["a"][0] == "a"
+    assert found["b"][0] == "b"
+
+
+def test_what_decoders_say_does_not_reach_the_terminal(tricks, capfd):
+    assert dict(map_audio_files(tricks.trick, ["chatter"], workers=1))["chatter"][0] == "chatter"
+    assert "opinion" not in capfd.readouterr().err
+
+
+def test_a_worker_uses_one_thread_and_stands_back(tricks):
+    (_, (threads, nice)), *_ = map_audio_files(tricks.threads, ["a"], workers=1, nice=5)
+    assert threads
+    assert set(threads) == {1}
+    assert nice == os.nice(0) + 5
+
+
+def test_paths_are_taken_as_they_are_needed(tricks):
+    taken = []
+
+    def endless():
+        for number in count():
+            taken.append(number)
+            yield f"song {number}"
+
+    results = map_audio_files(tricks.trick, endless(), workers=1)
+    assert [next(results)[0] for _ in range(5)] == [f"song {i}" for i in range(5)]
+    assert len(taken) < 15
+    results.close()
+
+
+def test_stopping_in_the_middle_leaves_no_process(tricks):
+    results = map_audio_files(tricks.trick, ["a", "hang", "hang", "hang"], workers=2)
+    _, (_, pid) = next(results)
+    results.close()
+    assert not any("ForkServerProcess" in type(child).__name__ for child in multiprocessing.active_children())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "audio_tricks.py").write_text(TRICKS)
+    script = tmp_path / "scan.py"
+    script.write_text(
+        "from audio_tricks import trick\n"
+        "from nearsong.audio import map_audio_files\n"
+        "if __name__ == '__main__':\n"
+        "    for path, result in map_audio_files(trick, ['a', 'b'] + ['a'] * 10**6, workers=2):\n"
+        "        print(result[1], flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{worker}").exists()
+
+
+def test_settings_that_cannot_work_are_refused():
+    with pytest.raises(InvalidInputError, match="workers=0"):
+        next(map_audio_files(load_frames, ["a"], workers=0))
+    with pytest.raises(InvalidInputError, match="timeout=-1"):
+        next(map_audio_files(load_frames, ["a"], timeout=-1))
+
+
+def test_a_partial_function_carries_its_arguments(make_sound):
+    ((_, frames),) = map_audio_files(partial(load_frames, features=None), [make_sound("song.wav")], workers=1)
+    assert frames.shape[1] == 39
+
+
+def test_every_audio_error_is_one_of_ours():
+    assert issubclass(AudioError, NearsongError)
