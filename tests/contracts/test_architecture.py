@@ -30,6 +30,7 @@ DOORS = {
     "av": {"audio/decode.py"},
     "soxr": {"audio/decode.py"},
     "pebble": {"audio/workers.py"},
+    "llvmlite": {"encoding/products.py"},
 }
 EVERYWHERE = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl"}
 

@@ -213,6 +213,8 @@ def _ffmpeg_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
             if not container.streams.audio:
                 raise _DecoderError("FFmpeg: no sound in it")
             stream = container.streams.audio[0]
+            if stream.codec_context is None:
+                raise _DecoderError("FFmpeg: an unknown codec")
             _check_kind(stream.codec_context.name, stream.codec_context.sample_rate)
             broken = _Broken()
             yield from _gathered(_frames(iter(container.demux(stream)), broken))

@@ -56,6 +56,8 @@ class DeltaMFCC:
         Numbers a frame: three times ``n_mfcc``.
     min_samples : int
         The shortest sound that has derivatives: nine frames, 93 ms.
+    seconds_a_frame : float
+        Time from one frame to the next.
 
     Notes
     -----
@@ -86,6 +88,7 @@ class DeltaMFCC:
             )
         self.n_features = 3 * self.n_mfcc
         self.min_samples = (_WIDTH - 1) * HOP_LENGTH
+        self.seconds_a_frame = HOP_LENGTH / self.sample_rate
         self._exact_window = scipy.signal.get_window("hann", FRAME_LENGTH)
         self._window = self._exact_window.astype(np.float32)
         self._bands = mel_bands(self.sample_rate, self.n_mels)

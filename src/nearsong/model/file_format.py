@@ -1,0 +1,166 @@
+"""A model <-> one file: an ``.npz`` of plain arrays with a JSON header, a version and a checksum; no pickle."""
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nearsong.errors import InvalidInputError, ModelFileError
+
+FORMAT = "nearsong model"
+VERSION = 1
+_HEADER = "header"
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+Model = TypeVar("Model")
+
+
+def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write header and arrays to a file, by way of another one beside it that takes its place when complete."""
+    try:
+        text = _canonical({"format": FORMAT, "version": VERSION, **header})
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"trained_on cannot be written as JSON ({error}); use numbers, texts and lists."
+        ) from error
+    facts = json.loads(text)
+    facts["checksum"] = _checksum(facts, arrays)
+    target = Path(path)
+    folder = target.parent
+    try:
+        descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise ModelFileError(f"{target}: cannot be written ({error.strerror}); check the folder.") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez(file, **{_HEADER: _bytes_of(_canonical(facts))}, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
+        os.replace(name, target)
+    except OSError as error:
+        raise ModelFileError(f"{target}: cannot be written ({error.strerror}); check the folder and disk.") from error
+    finally:
+        Path(name).unlink(missing_ok=True)
+    _sync_folder(folder)
+
+
+def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
+    """Read a file, refuse it if anything is wrong, and return what ``build(header, arrays)`` makes of it."""
+    try:
+        with open(path, "rb") as file:
+            header, arrays = _read(file, os.fspath(path))
+    except OSError as error:
+        raise ModelFileError(f"{os.fspath(path)}: cannot be opened ({error.strerror}); check the path.") from error
+    try:
+        return build(header, arrays)
+    except (InvalidInputError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ModelFileError(f"{os.fspath(path)}: its parts do not fit together ({error}); train it anew.") from error
+
+
+def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    foreign = ModelFileError(
+        f"{path}: is not a nearsong model, or was cut short; give a file that SimilarityModel.save wrote."
+    )
+    damaged = ModelFileError(f"{path}: was changed or damaged after it was written; copy it again or train anew.")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            # our files are never compressed, so that none can grow beyond its size while it is read
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
+                raise foreign
+            if f"{_HEADER}.npy" not in names:
+                raise foreign
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError) as error:
+        raise foreign from error
+    file.seek(0)
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            header = _parse(archive[_HEADER])
+            if header is None or header.get("format") != FORMAT:
+                raise foreign
+            version = header.get("version")
+            if version != VERSION:
+                raise _other_version(path, version)
+            arrays = {name: archive[name] for name in archive.files if name != _HEADER}
+    except ModelFileError:
+        raise
+    except Exception as error:  # numpy and zipfile raise of everything on damaged bytes
+        raise damaged from error
+    if header.pop("checksum", None) != _checksum(header, arrays):
+        raise damaged
+    return header, arrays
+
+
+def _other_version(path: str, version: Any) -> ModelFileError:
+    if isinstance(version, int) and version > VERSION:
+        return ModelFileError(
+            f"{path}: has format {version}, written by a newer nearsong; this one reads {VERSION}, so upgrade it."
+        )
+    return ModelFileError(f"{path}: has format {version!r}, which this nearsong does not read; train it anew.")
+
+
+def _parse(array: npt.NDArray[Any]) -> dict[str, Any] | None:
+    try:
+        header = json.loads(array.tobytes().decode())
+    except (ValueError, UnicodeDecodeError):
+        return None
+    return header if isinstance(header, dict) else None
+
+
+def _canonical(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _bytes_of(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _checksum(header: Mapping[str, Any], arrays: Arrays) -> str:
+    digest = hashlib.sha256(_canonical(header).encode())
+    for name in sorted(arrays):
+        _add_array(digest, name, arrays[name])
+    return digest.hexdigest()
+
+
+def fingerprint(histograms: npt.NDArray[Any], *relations: Any) -> str:
+    """Return a short name for training data: the same for the same songs and the same relations."""
+    digest = hashlib.sha256()
+    _add_array(digest, "histograms", histograms)
+    for relation in relations:
+        if relation is not None:
+            matrix = sp.csr_array(relation)
+            matrix.sort_indices()
+            _add_array(digest, "pointers", matrix.indptr.astype(np.int64))
+            _add_array(digest, "indices", matrix.indices.astype(np.int64))
+    return digest.hexdigest()[:16]
+
+
+def _add_array(digest: Any, name: str, array: npt.NDArray[Any]) -> None:
+    digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+    digest.update(np.ascontiguousarray(array).tobytes())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where folders can be synced."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

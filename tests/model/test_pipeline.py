@@ -1,0 +1,246 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import soundfile
+from sklearn.decomposition import PCA
+
+from nearsong.audio import DeltaMFCC, load_audio, load_frames
+from nearsong.encoding import Codebook, TopTauHistogram
+from nearsong.errors import (
+    AudioError,
+    EmptyAudioError,
+    InvalidInputError,
+    NoUsableQueryError,
+    TooShortAudioError,
+    UnreadableAudioError,
+)
+from nearsong.evaluation import ranking_scores
+from nearsong.metric import MetricLearningToRank
+from nearsong.model import Encoder, SimilarityModel, View, learn_view
+
+from .conftest import KIND
+
+
+def squared_distances(places: np.ndarray) -> np.ndarray:
+    return ((places[:, None] - places[None]) ** 2).sum(axis=2)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sound") / "song.ogg"
+    random = np.random.default_rng(1)
+    samples = np.sin(np.cumsum(random.uniform(0, 0.6, size=44_100 * 9))) * 0.3
+    with soundfile.SoundFile(path, "w", 44_100, 1, format="OGG", subtype="VORBIS") as file:
+        for start in range(0, len(samples), 10_000):
+            file.write(samples[start : start + 10_000])
+    return path
+
+
+def test_the_chain_is_histogram_root_pca_metric(model, codebook, songs, relevant):
+    histograms = TopTauHistogram(codebook, 2).transform(songs)
+    pca = PCA(0.95, svd_solver="full").fit(np.sqrt(histograms))
+    learner = MetricLearningToRank(loss="auc", C=1e3).fit(pca.transform(np.sqrt(histograms)), relevant)
+    expected = squared_distances(learner.transform(pca.transform(np.sqrt(histograms))))
+    np.testing.assert_array_equal(model.encode_all(songs), histograms)
+    np.testing.assert_allclose(squared_distances(model.project(histograms)), expected, rtol=1e-8, atol=1e-10)
+    # and as the paper writes it: (q - x)' W (q - x)
+    W = pca.components_.T @ learner.get_mahalanobis_matrix() @ pca.components_
+    difference = np.sqrt(histograms[3]) - np.sqrt(histograms[7])
+    assert difference @ W @ difference == pytest.approx(expected[3, 7], rel=1e-6)
+
+
+def test_what_was_learned_helps_with_songs_never_heard(model, songs, relevant, kinds):
+    random = np.random.default_rng(9)
+    queries = []
+    for i in range(15):
+        frames = random.normal(size=(80, 39))
+        frames[:, 4 * (i % 3) : 4 * (i % 3) + 4] += KIND
+        queries.append(frames)
+    same_kind = np.equal.outer(np.arange(15) % 3, kinds)
+    native = SimilarityModel.learn(model.encoders[0].codebook, songs, tau=2)
+    auc = {
+        name: ranking_scores(m.project(m.encode_all(queries)), m.project(m.encode_all(songs)), same_kind).auc
+        for name, m in {"native": native, "learned": model}.items()
+    }
+    assert auc["learned"] > auc["native"] + 0.02
+    assert auc["learned"] > 0.95
+
+
+def test_without_relevance_the_metric_is_native(codebook, songs):
+    native = SimilarityModel.learn(codebook, songs, explained_variance=0.999999)
+    roots = np.sqrt(native.encode_all(songs))
+    np.testing.assert_allclose(
+        squared_distances(native.project(roots**2)), squared_distances(roots), rtol=1e-3, atol=1e-5
+    )
+
+
+def test_the_product_kernel_is_a_choice(codebook, songs):
+    raw = SimilarityModel.learn(codebook, songs, product_kernel=False, explained_variance=0.999999)
+    histograms = raw.encode_all(songs)
+    np.testing.assert_allclose(
+        squared_distances(raw.project(histograms)), squared_distances(histograms), rtol=1e-3, atol=1e-7
+    )
+
+
+def test_histograms_may_come_ready_made(codebook, songs, relevant, model):
+    histograms = TopTauHistogram(codebook, 2).transform(songs)
+    again = SimilarityModel.learn(codebook, histograms, relevant, tau=2)
+    np.testing.assert_array_equal(again.views[0].factor, model.views[0].factor)
+    assert again.trained_on["fingerprint"] == model.trained_on["fingerprint"]
+
+
+def test_a_model_knows_what_it_was_trained_on(model, codebook, songs, relevant):
+    facts = model.trained_on
+    assert (facts["songs"], facts["loss"], facts["C"], facts["artists"], facts["note"]) == (
+        30,
+        "auc",
+        1e3,
+        10,
+        "kinds",
+    )
+    assert 0 <= facts["gap"] <= 1e-3
+    other = SimilarityModel.learn(codebook, songs, relevant.T[:, ::-1], tau=2)
+    assert other.trained_on["fingerprint"] != facts["fingerprint"]
+
+
+def test_a_file_its_samples_and_its_frames_give_the_same_bytes(model, sound):
+    from_file = model.encode(sound)
+    assert from_file.sum() == pytest.approx(1)
+    for source in (str(sound), load_audio(sound), load_frames(sound), load_frames(sound).astype(np.float64)):
+        assert model.encode(source).tobytes() == from_file.tobytes()
+
+
+def test_one_song_is_projected_like_many(model, songs):
+    encoded = model.encode_all(songs)
+    place = model.project(encoded[4])
+    assert place.shape == (model.rank,)
+    np.testing.assert_allclose(place, model.project(encoded)[4], atol=1e-12)
+
+
+def test_another_process_that_loads_the_model_encodes_the_same_bytes(model, sound, tmp_path):
+    model.save(tmp_path / "m.npz")
+    code = (
+        "import sys, nearsong\n"
+        "model = nearsong.SimilarityModel.load(sys.argv[1])\n"
+        "encoded = model.encode(sys.argv[2])\n"
+        "sys.stdout.write(encoded.tobytes().hex() + ' ' + model.project(encoded).tobytes().hex())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m.npz", sound], capture_output=True, text=True, check=True
+    )
+    encoded, place = done.stdout.split()
+    assert bytes.fromhex(encoded) == model.encode(sound).tobytes()
+    assert bytes.fromhex(place) == model.project(model.encode(sound)).tobytes()
+
+
+def test_files_are_encoded_in_workers_with_errors_in_their_place(model, sound, tmp_path):
+    (tmp_path / "empty.mp3").touch()
+    (tmp_path / "text.flac").write_text("no sound " * 99)
+    soundfile.write(tmp_path / "short.wav", np.zeros(100), 22_050)
+    cut = tmp_path / "cut.flac"
+    soundfile.write(cut, np.random.default_rng(0).uniform(-0.5, 0.5, size=22_050 * 8), 22_050)
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    paths = [sound, cut, tmp_path / "empty.mp3", tmp_path / "text.flac", tmp_path / "short.wav"]
+    found = dict(model.encode_files(paths, workers=2))
+    assert found[sound].vector.tobytes() == model.encode(sound).tobytes()
+    assert found[sound].seconds == pytest.approx(9, abs=0.05)
+    assert found[sound].damage is None
+    assert "damaged" in found[cut].damage
+    assert found[cut].seconds == pytest.approx(4, abs=0.5)
+    errors = [EmptyAudioError, UnreadableAudioError, TooShortAudioError]
+    assert [type(found[path]) for path in paths[2:]] == errors
+
+
+def test_digital_silence_has_a_place(model):
+    encoded = model.encode(np.zeros(22_050, dtype=np.float32))
+    assert np.isfinite(model.project(encoded)).all()
+
+
+# ---- several views
+
+
+def test_a_combined_model_is_the_weighted_sum_of_scaled_distances(codebook, songs, relevant, model):
+    other_codebook = Codebook(12, random_state=5).fit(np.concatenate(songs))
+    other = SimilarityModel.learn(other_codebook, songs, relevant, tau=1)
+    both = SimilarityModel.combined([model, other], weights=[3.0, 1.0])
+    assert both.n_codewords == 24 + 12
+    assert both.rank == model.rank + other.rank
+    parts = [squared_distances(m.project(m.encode_all(songs))) for m in (model, other)]
+    n = len(songs)
+    scaled = [part / (part.sum() / n**2) for part in parts]  # mean over pairs, a song with itself included
+    expected = 0.75 * scaled[0] + 0.25 * scaled[1]
+    np.testing.assert_allclose(
+        squared_distances(both.project(both.encode_all(songs))), expected, rtol=1e-6, atol=1e-9
+    )
+
+
+def test_averaging_over_several_C_encodes_a_song_once(codebook, songs, relevant):
+    models = [
+        SimilarityModel.learn(codebook, songs, relevant, tau=2, learner=MetricLearningToRank(loss="auc", C=C))
+        for C in (1e2, 1e4)
+    ]
+    averaged = SimilarityModel.combined(models)
+    assert len(averaged.encoders) == 1
+    assert len(averaged.views) == 2
+    assert averaged.n_codewords == 24
+    again = SimilarityModel.combined([averaged])
+    before, after = (squared_distances(m.project(m.encode_all(songs))) for m in (averaged, again))
+    np.testing.assert_allclose(after, before / (before.sum() / len(songs) ** 2), rtol=1e-6, atol=1e-9)
+    assert [facts["C"] for facts in averaged.trained_on["combined"]] == [1e2, 1e4]
+
+
+# ---- what cannot work
+
+
+def test_models_that_do_not_fit_are_not_combined(model, codebook):
+    with pytest.raises(InvalidInputError, match="no models came"):
+        SimilarityModel.combined([])
+    with pytest.raises(InvalidInputError, match="3 weights came for 2 models"):
+        SimilarityModel.combined([model, model], weights=[1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInputError, match="weight=-1"):
+        SimilarityModel.combined([model], weights=[-1])
+    slower = SimilarityModel(model.encoders, model.views, DeltaMFCC(sample_rate=16_000))
+    with pytest.raises(InvalidInputError, match="hear different features"):
+        SimilarityModel.combined([model, slower])
+
+
+def test_inputs_of_the_wrong_shape_are_refused(model, codebook, songs, relevant):
+    with pytest.raises(InvalidInputError, match="encoded has 23 columns and the model 24 codewords"):
+        model.project(np.zeros((2, 23)))
+    with pytest.raises(InvalidInputError, match="songs has 20 columns and the codebook 24"):
+        SimilarityModel.learn(codebook, np.zeros((5, 20)), None)
+    with pytest.raises(InvalidInputError, match="38"):
+        model.encode(np.zeros((50, 38)))
+    with pytest.raises(InvalidInputError, match="too few"):
+        model.encode(np.zeros(100))
+    with pytest.raises(AudioError, match="cannot be opened"):
+        model.encode("nowhere.mp3")
+    with pytest.raises(InvalidInputError, match="all the same; at least two different songs"):
+        SimilarityModel.learn(codebook, np.full((4, 24), 1 / 24))
+    with pytest.raises(InvalidInputError, match="all the same"):
+        SimilarityModel.learn(codebook, songs[:1])
+    with pytest.raises(NoUsableQueryError):
+        SimilarityModel.learn(codebook, songs, sp.csr_array((30, 30)))
+    with pytest.raises(InvalidInputError, match="explained_variance=2"):
+        SimilarityModel.learn(codebook, songs, explained_variance=2)
+
+
+def test_parts_that_do_not_fit_make_no_model(model, codebook, songs):
+    narrow = Codebook(4).fit(np.random.default_rng(0).normal(size=(50, 13)))
+    with pytest.raises(InvalidInputError, match="for frames of 13 numbers and the features give 39"):
+        SimilarityModel([Encoder(narrow)], model.views)
+    with pytest.raises(InvalidInputError, match="at least one encoder and one view"):
+        SimilarityModel([], [])
+    small = Codebook(5).fit(np.concatenate(songs))
+    with pytest.raises(InvalidInputError, match="disagree on the number of codewords"):
+        SimilarityModel([Encoder(small)], model.views)
+    view, _ = learn_view(np.random.default_rng(0).dirichlet(np.ones(24), size=9), encoder=3)
+    with pytest.raises(InvalidInputError, match="asks for encoder 3; there are 1"):
+        SimilarityModel(model.encoders, [view])
+    with pytest.raises(InvalidInputError, match="do not fit together"):
+        View(0, True, np.zeros(3), np.zeros((2, 4)), np.zeros((2, 2)))
+    with pytest.raises(InvalidInputError, match="NaN or infinite"):
+        View(0, True, np.zeros(4), np.full((2, 4), np.nan), np.zeros((2, 2)))
