@@ -20,7 +20,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-bench: $(VENV)/dev
+bench: $(VENV)/peers
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file --profile $(BENCH) || exit 1; done
 
 $(BIN)/python:
@@ -34,6 +34,10 @@ $(VENV)/base: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
 	@touch $@ $(VENV)/base
+
+$(VENV)/peers: $(VENV)/dev
+	$(BIN)/pip install -q -c constraints.txt -e ".[dev,peers]"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -15,9 +15,9 @@ BENCHMARKS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def run(*arguments: str | Path) -> str:
+def run(*arguments: str | Path, folder: Path = ROOT) -> str:
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=600, cwd=ROOT
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=600, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -35,10 +35,10 @@ def test_the_benchmark_prints_a_json_line_a_case_in_its_smoke_profile(path):
     assert all("case" in line for line in lines)
 
 
-def test_python_in_the_readme_runs():
+def test_python_in_the_readme_runs(tmp_path):
     snippets = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert snippets
-    run("-c", "\n".join(snippets))
+    run("-c", "\n".join(snippets), folder=tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

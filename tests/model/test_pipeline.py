@@ -8,6 +8,7 @@ import soundfile
 from sklearn.decomposition import PCA
 
 from nearsong.audio import DeltaMFCC, load_audio, load_frames
+from nearsong.baselines import HumanTags, SemanticMultinomial
 from nearsong.encoding import Codebook, TopTauHistogram
 from nearsong.errors import (
     AudioError,
@@ -190,6 +191,22 @@ def test_averaging_over_several_C_encodes_a_song_once(codebook, songs, relevant)
     before, after = (squared_distances(m.project(m.encode_all(songs))) for m in (averaged, again))
     np.testing.assert_allclose(after, before / (before.sum() / len(songs) ** 2), rtol=1e-6, atol=1e-9)
     assert [facts["C"] for facts in averaged.trained_on["combined"]] == [1e2, 1e4]
+
+
+# ---- other vectors: tags, by machine and by people
+
+
+def test_auto_tags_and_human_tags_are_input_to_the_metric(songs, relevant, kinds):
+    carries = np.equal.outer(kinds, np.arange(3))
+    smd = SemanticMultinomial(n_components=2).fit_tags(songs, carries).transform(songs)
+    noisy = carries | (np.random.default_rng(0).random((len(songs), 3)) < 0.3)
+    tags = HumanTags().fit(noisy).transform(noisy).toarray()
+    for vectors, product_kernel in ((smd, True), (tags, False)):
+        mapped = np.sqrt(vectors) if product_kernel else vectors
+        view, fitted = learn_view(vectors, relevant, product_kernel=product_kernel)
+        assert fitted is not None
+        native = ranking_scores(mapped, None, relevant).auc
+        assert ranking_scores(view.project(vectors), None, relevant).auc > max(native - 1e-6, 0.7)
 
 
 # ---- what cannot work

@@ -1,4 +1,4 @@
-"""Anything frame-like -> a checked float32 array, and its z-scores (paper eq. zscore)."""
+"""Anything frame-like -> a checked float32 array, and its z-scores (paper eq. 9)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Frames -> one histogram a song: each frame gives 1/tau to each of its tau nearest codewords (paper eq. softvq)."""
+"""Frames -> one histogram a song: each frame gives 1/tau to each of its tau nearest codewords (paper eq. 11)."""
 
 from collections.abc import Iterable
 from typing import Any

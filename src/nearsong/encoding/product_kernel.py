@@ -1,4 +1,4 @@
-"""Histograms -> the space of the probability product kernel: coordinate-wise square roots (paper eq. ppkexplicit)."""
+"""Histograms -> the space of the probability product kernel: coordinate-wise square roots (paper eq. 13)."""
 
 from typing import Any, Self
 
