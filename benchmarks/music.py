@@ -5,10 +5,8 @@ Debian package that is fetched and unpacked without root. Where there is neither
 """
 
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import av
@@ -88,10 +86,11 @@ def seconds_of(path: Path) -> float:
 
 
 def whole_songs(files: list[Path], n: int) -> list[Path]:
-    """Choose songs of two to six minutes, evenly over the list; shorter and longer ones if there are too few."""
-    songs = [path for path in files if 120 <= seconds_of(path) <= 360]
+    """Choose songs of two to six minutes, evenly over the list; of any length if there are too few."""
+    length = {path: seconds_of(path) for path in files}
+    songs = [path for path in files if 120 <= length[path] <= 360]
     if len(songs) < n:
-        songs = files
+        songs = [path for path in files if length[path] > 0]
     places = np.linspace(0, len(songs) - 1, min(n, len(songs))).round().astype(int)
     return [songs[place] for place in places]
 
@@ -115,7 +114,7 @@ def _chords(seconds: float, rate: int, random: np.random.Generator) -> Iterator[
 
 
 def in_format(files: list[Path], ending: str, folder: Path) -> list[Path]:
-    """Bring files to a format, two at a time; those that have it already stay where they are.
+    """Bring files to a format, two at a time; those that have it stay where they are, as do those made before.
 
     Parameters
     ----------
@@ -131,15 +130,16 @@ def in_format(files: list[Path], ending: str, folder: Path) -> list[Path]:
     list of Path
         In the order of ``files``.
     """
+    targets = [folder / f"{place}.{ending}" for place in range(len(files))]  # names may occur twice
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(partial(_re_encoded, ending=ending, folder=folder), files))
+        return list(pool.map(_re_encoded, files, targets))
 
 
-def _re_encoded(path: Path, ending: str, folder: Path) -> Path:
-    if path.suffix.lower() == f".{ending}":
+def _re_encoded(path: Path, target: Path) -> Path:
+    if path.suffix.lower() == target.suffix:
         return path
-    target = folder / f"{path.stem}.{ending}"
-    write_music(target, _stereo(path, FORMATS[ending][2]))
+    if not target.exists():
+        write_music(target, _stereo(path, FORMATS[target.suffix[1:]][2]))
     return target
 
 
@@ -176,26 +176,18 @@ def _write_with_ffmpeg(path: Path, blocks: Iterable[Stereo], container: str, cod
         file.mux(stream.encode(None))
 
 
-def join_files(files: list[Path], seconds: float, target: Path) -> Path:
-    """Make one long file of songs of one format that one encoder wrote, over and over; nothing is encoded anew."""
-    position, turn = 0, 0
+def repeat_file(path: Path, seconds: float, target: Path) -> Path:
+    """Make a long file of a song, over and over; its packets are copied and nothing is encoded anew."""
     with av.open(str(target), "w") as output:
-        stream = None
-        while turn == 0 or position * stream.time_base < seconds:
-            with av.open(str(files[turn % len(files)])) as source:
-                if stream is None:
-                    stream = output.add_stream_from_template(source.streams.audio[0])
-                    stream.time_base = source.streams.audio[0].time_base
+        stream, position = None, 0
+        while True:
+            with av.open(str(path)) as source:
+                stream = stream or output.add_stream_from_template(source.streams.audio[0])
                 for packet in source.demux(audio=0):
-                    if packet.size and position * packet.time_base < seconds:
+                    if position * packet.time_base >= seconds:
+                        return target
+                    if packet.size:
                         packet.pts = packet.dts = position
                         position += packet.duration
                         packet.stream = stream
                         output.mux(packet)
-            turn += 1
-    return target
-
-
-def say(line: str) -> None:
-    """Tell whoever runs a benchmark something that is no result."""
-    print(line, file=sys.stderr, flush=True)

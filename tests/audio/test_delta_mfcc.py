@@ -89,6 +89,12 @@ def test_the_transform_of_sixteen_frames_is_that_of_numpy():
     np.testing.assert_allclose(whole, power.sum(axis=1), rtol=1e-5)
 
 
+def test_integer_samples_are_scaled():
+    integers = np.round(SOUNDS["white noise"] * 32_767 / 2).astype(np.int16)
+    expected = DeltaMFCC().transform(integers / 32_768)
+    np.testing.assert_array_equal(DeltaMFCC().transform(integers), expected)
+
+
 def test_digital_silence_is_finite():
     frames = DeltaMFCC().transform(np.zeros(RATE, dtype=np.float32))
     assert np.isfinite(frames).all()
@@ -135,9 +141,11 @@ def test_derivatives_of_half_precision_frames_are_computed_in_single():
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        (np.zeros((5_000, 2)), r"shape \(5000, 2\); one channel of numbers is needed: take the mean"),
-        (np.array(["a"]), "one channel of numbers is needed"),
-        (np.full(5_000, np.nan), "NaN or infinite value; set such samples to 0"),
+        (np.zeros((5_000, 2)), r"shape \(5000, 2\); one channel is needed"),
+        (np.array(["a"]), "one channel is needed"),
+        (np.arange(5_000), "int64 .* of 16- or 32-bit integers"),
+        (np.full(5_000, np.nan), "NaN or is far beyond full scale, 1; set such samples to 0"),
+        (np.full(5_000, -1e9), "far beyond full scale"),
         (np.zeros(2_047), r"2047 samples are too few; 2048 \(9 frames\) are needed"),
         (np.zeros(0), "0 samples are too few"),
     ],

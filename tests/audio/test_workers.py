@@ -36,6 +36,15 @@ def trick(path):
         time.sleep(600)
     if name == "bug":
         raise KeyError("oops")
+    if name == "quit":
+        sys.exit(4)
+    if name == "slow disk":
+        raise TimeoutError("the server does not answer")
+    if name == "odd":
+        class Odd(Exception):
+            def __init__(self, a, b):
+                super().__init__("odd")
+        raise Odd(1, 2)
     if name == "memory":
         raise MemoryError
     if name == "chatter":
@@ -81,11 +90,12 @@ def test_bad_files_are_errors_and_the_rest_goes_on(make_sound, tmp_path):
 
 
 def test_a_crash_costs_its_own_file_only(tricks):
-    names = ["a", "crash", "b", "exit", "c", "crash", "d", "bug", "memory", "e"]
+    bad = {"crash", "exit", "bug", "memory", "quit", "slow disk", "odd"}
+    names = ["a", "crash", "b", "exit", "c", "crash", "d", "bug", "memory", "e", "quit", "slow disk", "odd", "f"]
     results = list(map_audio_files(tricks.trick, names, workers=2))
     assert sorted(path for path, _ in results) == sorted(names)
     for path, result in results:
-        if path in {"crash", "exit", "bug", "memory"}:
+        if path in bad:
             assert isinstance(result, UnreadableAudioError)
             assert result.path == path
         else:
@@ -96,12 +106,13 @@ def test_a_crash_costs_its_own_file_only(tricks):
     assert "exit code 3" in said["exit"]
     assert said["bug"] == "bug: could not be processed (KeyError: 'oops')."
     assert "more memory than there is" in said["memory"]
+    assert "does not answer" in said["slow disk"]
 
 
 def test_a_file_that_takes_too_long_is_left_out(tricks):
     found = dict(map_audio_files(tricks.trick, ["a", "hang", "b"], workers=1, timeout=2.0))
     assert isinstance(found["hang"], AudioTimeoutError)
-    assert str(found["hang"]) == "hang: took longer than 2 s to read; it was left out."
+    assert str(found["hang"]) == "hang: took longer than 2.0 s to read; it was left out."
     assert found["a"][0] == "a"
     assert found["b"][0] == "b"
 
@@ -169,6 +180,10 @@ def test_settings_that_cannot_work_are_refused():
         next(map_audio_files(load_frames, ["a"], workers=0))
     with pytest.raises(InvalidInputError, match="timeout=-1"):
         next(map_audio_files(load_frames, ["a"], timeout=-1))
+    with pytest.raises(InvalidInputError, match=r"nice=5\.5"):
+        next(map_audio_files(load_frames, ["a"], nice=5.5))
+    with pytest.raises(InvalidInputError, match="paths holds 5, which is no path"):
+        next(map_audio_files(load_frames, [5]))
 
 
 def test_a_partial_function_carries_its_arguments(make_sound):

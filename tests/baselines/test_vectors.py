@@ -1,5 +1,7 @@
 """Euclidean and cosine distances against SciPy, dense and sparse."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -80,7 +82,10 @@ def test_cosines_of_whole_numbers_tie_exactly_when_they_are_equal(form):
     table = CosineSimilarity().fit(form(tags)).distances(tags[:20])
     shared, sizes = tags[:20] @ tags.T, tags.sum(axis=1)
     for query in range(20):
-        same = (shared[query][:, None] == shared[query]) & (sizes[:, None] == sizes)
+        ratio = [
+            Fraction(int(s) ** 2, int(n)) if n else Fraction(0) for s, n in zip(shared[query], sizes, strict=True)
+        ]
+        same = np.array([[a == b for a in ratio] for b in ratio])
         assert (table[query][:, None] == table[query])[same].all()
         assert table[query, query] == 0.0
 

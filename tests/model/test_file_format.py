@@ -69,7 +69,19 @@ def test_the_file_is_plain_arrays_and_a_json_header(saved):
 
 
 def test_others_may_read_the_file_as_the_umask_says(saved):
-    assert stat.S_IMODE(saved.stat().st_mode) == 0o666 & ~file_format._umask()
+    plain = saved.with_name("plain")
+    plain.touch()
+    assert stat.S_IMODE(saved.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_saving_again_keeps_a_file_private_and_follows_a_link(model, saved):
+    saved.chmod(0o600)
+    link = saved.with_name("link")
+    link.symlink_to(saved)
+    model.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    assert SimilarityModel.load(link).rank == model.rank
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.9, 0.999])
@@ -165,6 +177,8 @@ def test_a_missing_file_and_a_folder_say_so(tmp_path):
         SimilarityModel.load(tmp_path / "gone")
     with pytest.raises(ModelFileError, match=r"cannot be opened \(Is a directory"):
         SimilarityModel.load(tmp_path)
+    with pytest.raises(ModelFileError, match=r"cannot be opened \(embedded null"):
+        SimilarityModel.load("a\0b")
 
 
 @pytest.mark.parametrize(
@@ -179,6 +193,15 @@ def test_a_missing_file_and_a_folder_say_so(tmp_path):
         lambda header, arrays: (header, {**arrays, "view0_mean": np.zeros((2, 3, 4))}),
         lambda header, arrays: (header, {name: a for name, a in arrays.items() if name != "view0_basis"}),
         lambda header, arrays: (header, {**arrays, "encoder0_codewords": np.full((24, 39), np.nan, np.float32)}),
+        lambda header, arrays: (header, {**arrays, "view0_basis": arrays["view0_basis"][0]}),
+        lambda header, arrays: (header, {**arrays, "encoder0_scale": np.array(["a"] * 39)}),
+        lambda header, arrays: (header, {**arrays, "view0_factor": arrays["view0_factor"] * 1j}),
+        lambda header, arrays: (header, {**arrays, "view0_factor": arrays["view0_factor"] * 1e307}),
+        lambda header, arrays: ({**header, "views": [{**header["views"][0], "weight": 10**400}]}, arrays),
+        lambda header, arrays: ({**header, "views": [{**header["views"][0], "product_kernel": "no"}]}, arrays),
+        lambda header, arrays: ({**header, "views": [{**header["views"][0], "encoder": False}]}, arrays),
+        lambda header, arrays: ({**header, "features": {**header["features"], "n_mels": 10**12}}, arrays),
+        lambda header, arrays: ({**header, "trained_on": [1]}, arrays),
     ],
 )
 def test_a_file_whose_parts_do_not_fit_is_refused(saved, change):
@@ -197,6 +220,8 @@ def test_what_json_cannot_hold_is_refused_before_anything_is_written(model, code
 def test_a_folder_that_is_not_there_says_so(model, tmp_path):
     with pytest.raises(ModelFileError, match="cannot be written"):
         model.save(tmp_path / "nowhere" / "model")
+    with pytest.raises(ModelFileError, match="cannot be written"):
+        model.save("a\0b")
 
 
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(model, saved, monkeypatch):

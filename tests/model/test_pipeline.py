@@ -166,7 +166,7 @@ def test_digital_silence_has_a_place(model):
 def test_a_combined_model_is_the_weighted_sum_of_scaled_distances(codebook, songs, relevant, model):
     other_codebook = Codebook(12, random_state=5).fit(np.concatenate(songs))
     other = SimilarityModel.learn(other_codebook, songs, relevant, tau=1)
-    both = SimilarityModel.combined([model, other], weights=[3.0, 1.0])
+    both = SimilarityModel.combined([model, other], weights=np.array([3.0, 1.0]))
     assert both.n_codewords == 24 + 12
     assert both.rank == model.rank + other.rank
     parts = [squared_distances(m.project(m.encode_all(songs))) for m in (model, other)]
@@ -191,6 +191,22 @@ def test_averaging_over_several_C_encodes_a_song_once(codebook, songs, relevant)
     before, after = (squared_distances(m.project(m.encode_all(songs))) for m in (averaged, again))
     np.testing.assert_allclose(after, before / (before.sum() / len(songs) ** 2), rtol=1e-6, atol=1e-9)
     assert [facts["C"] for facts in averaged.trained_on["combined"]] == [1e2, 1e4]
+
+
+def test_a_codebook_that_goes_on_learning_does_not_change_the_model(songs, relevant, tmp_path):
+    codebook = Codebook(24).fit(np.concatenate(songs))
+    model = SimilarityModel.learn(codebook, songs, relevant)
+    before = model.encode(songs[0])
+    codebook.partial_fit(np.random.default_rng(0).normal(5, 3, size=(3_000, 39)))
+    model.save(tmp_path / "model")
+    assert model.encode(songs[0]).tobytes() == before.tobytes()
+    assert SimilarityModel.load(tmp_path / "model").encode(songs[0]).tobytes() == before.tobytes()
+
+
+def test_relevance_may_be_labels(codebook, songs, relevant, kinds):
+    by_labels = SimilarityModel.learn(codebook, songs, [f"kind {kind}" for kind in kinds], tau=np.int64(2))
+    by_relation = SimilarityModel.learn(codebook, songs, relevant, tau=2)
+    np.testing.assert_allclose(by_labels.views[0].factor, by_relation.views[0].factor, atol=1e-6)
 
 
 # ---- other vectors: tags, by machine and by people
@@ -229,6 +245,9 @@ def test_inputs_of_the_wrong_shape_are_refused(model, codebook, songs, relevant)
         model.project(np.zeros((2, 23)))
     with pytest.raises(InvalidInputError, match="songs has 20 columns and the codebook 24"):
         SimilarityModel.learn(codebook, np.zeros((5, 20)), None)
+    with pytest.raises(InvalidInputError, match="no histogram: shares of at least 0 that sum to 1"):
+        SimilarityModel.learn(codebook, 100 * model.encode_all(songs))
+    assert model.project(model.encode_all([])).shape == (0, model.rank)
     with pytest.raises(InvalidInputError, match="38"):
         model.encode(np.zeros((50, 38)))
     with pytest.raises(InvalidInputError, match="too few"):

@@ -1,6 +1,6 @@
 """A file of any common format -> mono float32 samples at 22,050 Hz, as one array or as a stream of blocks.
 
-Two decoders, tried in turn: libsndfile (soundfile) and FFmpeg (PyAV). Where one gives up in the middle of a
+Two decoders: libsndfile (soundfile) and FFmpeg (PyAV). Where one gives up in the middle of a
 damaged file the other takes over at the same place, so that a song is lost only if neither can hear it.
 """
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from nearsong.audio.wholeness import missing_end
 from nearsong.errors import DamagedAudioWarning, EmptyAudioError, UnreadableAudioError
 from nearsong.validation import check_count
 
@@ -35,8 +36,12 @@ _BLOCK = 1 << 17
 _RATES = (1_000, 1_000_000)
 """A header that says less or more is not one of a sound file; resampling from it could take any memory."""
 
-_LOUDEST = 1e6
+LOUDEST = 1e6
 """Float files can hold anything; louder samples are cut here, so that their power stays within float32."""
+
+# What files begin with that libsndfile is asked for first. FFmpeg decodes Vorbis in two thirds and Opus in a third of
+# its time, finds all parts of joined MP3 files, and reads what else there is (docs/decisions/0009-decoders.md).
+_SOUNDFILE_FIRST = {b"RIFF", b"RIFX", b"RF64", b"FORM", b"fLaC", b"caff", b".snd"}
 
 # What FFmpeg may take a file for: containers of sound, never playlists, which would make it open other files.
 _CONTAINERS = (
@@ -144,32 +149,40 @@ def _check_file(path: str | os.PathLike[str]) -> None:
 
 def _decoded(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
     """Read with one decoder, then go on with the other where the first gave up."""
-    readers = [_soundfile_blocks, _ffmpeg_blocks]
-    if _is_ogg(path):
-        readers.reverse()  # FFmpeg decodes Vorbis in two thirds and Opus in a third of libsndfile's time
+    readers = (
+        [_soundfile_blocks, _ffmpeg_blocks]
+        if _mark(path) in _SOUNDFILE_FIRST
+        else [_ffmpeg_blocks, _soundfile_blocks]
+    )
     n_read = 0
     reasons: list[str] = []
+    nothing = False
     for reader in readers:
+        n_before = n_read
         try:
             for rate, block in _skip(reader(path, damages), n_read):
                 n_read += len(block)
                 yield rate, block
         except _DecoderError as error:
             reasons.append(str(error))
-            if n_read:
-                damages.append(str(error))
-        else:
-            return
-    if n_read == 0:
+            continue
+        nothing = n_read == 0
+        if n_read > n_before:  # it went on where another gave up, so nothing is lost
+            reasons.clear()
+            break
+    if n_read == 0 and not nothing:
         raise UnreadableAudioError(
             path, f"is not audio that can be read ({'; '.join(reasons)}); check that it plays."
         )
+    if n_read:
+        damages.extend(reasons)
+        damages.extend(filter(None, [missing_end(path)]))
 
 
-def _is_ogg(path: str | os.PathLike[str]) -> bool:
+def _mark(path: str | os.PathLike[str]) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(4) == b"OggS"
+            return file.read(4)
     except OSError as error:
         raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}); check its permissions.") from error
 
@@ -190,12 +203,8 @@ def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Bloc
             rate, channels = file.samplerate, file.channels
             _check_kind(file.subtype, rate)
             buffer = np.empty((max(1, _BLOCK // channels), channels), dtype=np.float32)
-            n_read = 0
             while len(block := file.read(out=buffer)):
-                n_read += len(block)
                 yield rate, _mono(block.T)
-            if n_read < file.frames and not file.format.startswith("MP3"):  # for MP3 it is an estimate
-                damages.append(f"ends {(file.frames - n_read) / rate:.1f} s early")
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         # LibsndfileError's text names the descriptor; its own words come after the colon
         text = getattr(error, "error_string", str(error)).removeprefix("Error : ").rstrip(".")
@@ -246,8 +255,9 @@ def _frames(packets: Iterator[Any], broken: _Broken) -> _Blocks:
             continue
         if packet is None:
             return
+        broken.sound += bool(frames)
         for frame in frames:
-            broken.sound += 1
+            _check_rate(frame.sample_rate)  # what a frame says need not be what the header said
             yield frame.sample_rate, _mono(_channels_of(frame))
 
 
@@ -282,20 +292,25 @@ def _gathered(frames: _Blocks) -> _Blocks:
 def _check_kind(codec: str, rate: int) -> None:
     if codec in _NOT_MUSIC:
         raise _DecoderError(f"it looks like {codec}, which text in UTF-16 does")
+    _check_rate(rate)
+
+
+def _check_rate(rate: int) -> None:
     if not _RATES[0] <= rate <= _RATES[1]:
-        raise _DecoderError(f"its header says {rate} samples a second")
+        raise _DecoderError(f"it says {rate} samples a second")
 
 
 def _mono(channels: npt.NDArray[np.float32]) -> Samples:
     """Return the mean of the channels (channels x samples); sums of rows are faster than numpy's mean of columns."""
     mixed = np.array(channels[0])
-    for channel in channels[1:]:
-        mixed += channel
-    if len(channels) > 1:
-        mixed *= np.float32(1 / len(channels))
-    if len(mixed) and not (mixed.max() <= _LOUDEST and mixed.min() >= -_LOUDEST):
-        np.nan_to_num(mixed, copy=False, nan=0.0, posinf=_LOUDEST, neginf=-_LOUDEST)
-        np.clip(mixed, -_LOUDEST, _LOUDEST, out=mixed)
+    with np.errstate(over="ignore", invalid="ignore"):  # float files may hold anything
+        for channel in channels[1:]:
+            mixed += channel
+        if len(channels) > 1:
+            mixed *= np.float32(1 / len(channels))
+    if len(mixed) and not (mixed.max() <= LOUDEST and mixed.min() >= -LOUDEST):
+        np.nan_to_num(mixed, copy=False, nan=0.0, posinf=LOUDEST, neginf=-LOUDEST)
+        np.clip(mixed, -LOUDEST, LOUDEST, out=mixed)
     return mixed
 
 

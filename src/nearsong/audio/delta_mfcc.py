@@ -2,7 +2,8 @@
 
 A power spectrum of 512 samples every 256, 40 mel bands (Slaney's scale and areas), their level in dB, and the
 first 13 coefficients of its cosine transform. The derivatives are slopes and curvatures of polynomials fitted
-to nine frames. All of it equals librosa's features with the same parameters.
+to nine frames. All of it equals librosa's features with the same parameters and no ``top_db``, which would need the
+whole song first.
 
 Everything is computed on tiles of fixed size, so that a frame has the same bytes whether its song came whole
 or in pieces.
@@ -16,7 +17,7 @@ import scipy.fft
 import scipy.signal
 from numba import njit
 
-from nearsong.audio.decode import SAMPLE_RATE, Samples
+from nearsong.audio.decode import LOUDEST, SAMPLE_RATE, Samples
 from nearsong.audio.mel_power import FRAME_LENGTH, HOP_LENGTH, band_edges, mel_bands, mel_power
 from nearsong.errors import InvalidInputError
 from nearsong.validation import check_count
@@ -86,6 +87,10 @@ class DeltaMFCC:
             raise InvalidInputError(
                 f"n_mfcc={n_mfcc} asks for more than there are mel bands ({n_mels}); choose fewer."
             )
+        if n_mels > FRAME_LENGTH:
+            raise InvalidInputError(
+                f"n_mels={n_mels} is more than a frame can tell apart; choose at most {FRAME_LENGTH}."
+            )
         self.n_features = 3 * self.n_mfcc
         self.min_samples = (_WIDTH - 1) * HOP_LENGTH
         self.seconds_a_frame = HOP_LENGTH / self.sample_rate
@@ -107,21 +112,25 @@ class DeltaMFCC:
         Parameters
         ----------
         samples : array of shape (n_samples,)
-            Mono samples at ``sample_rate``.
+            Mono samples at ``sample_rate``; floats with full scale 1, or integers of 8, 16 or 32 bits.
 
         Returns
         -------
         array of shape (1 + n_samples // 256, n_features), float32
         """
         sound = np.asarray(samples)
-        if sound.ndim != 1 or sound.dtype.kind not in "fiu":
+        if sound.ndim != 1 or sound.dtype.kind not in "fi" or sound.dtype == np.int64:
             raise InvalidInputError(
-                f"samples came as {sound.dtype} of shape {sound.shape}; one channel of numbers is needed: "
-                "take the mean of the channels."
+                f"samples came as {sound.dtype} of shape {sound.shape}; one channel is needed (the mean of all), of "
+                "floats with full scale 1 or of 16- or 32-bit integers."
             )
+        if sound.dtype.kind == "i":
+            sound = sound / -float(np.iinfo(sound.dtype).min)
         sound = sound.astype(np.float32, copy=False)
-        if not np.isfinite(sound).all():
-            raise InvalidInputError("samples has a NaN or infinite value; set such samples to 0.")
+        if len(sound) and not (sound.max() <= LOUDEST and sound.min() >= -LOUDEST):  # false for NaN too
+            raise InvalidInputError(
+                "samples has a NaN or is far beyond full scale, 1; set such samples to 0 or scale."
+            )
         if len(sound) < self.min_samples:
             raise InvalidInputError(
                 f"{len(sound)} samples are too few; {self.min_samples} ({_WIDTH} frames) are needed for derivatives."
@@ -149,7 +158,7 @@ class DeltaMFCC:
         step = _TILE * HOP_LENGTH
         silence = np.zeros(FRAME_LENGTH // 2, dtype=np.float32)
         pending = silence
-        for block in blocks:
+        for block in _cut(blocks, 4 * step):
             pending = np.concatenate([pending, block])
             n_tiles = max(0, (len(pending) - reach) // step + 1)
             for start in range(0, n_tiles * step, step):
@@ -178,6 +187,13 @@ class DeltaMFCC:
             windows = np.lib.stride_tricks.sliding_window_view(samples, FRAME_LENGTH)[rows * HOP_LENGTH]
             spectrum = scipy.fft.rfft(windows * self._exact_window, axis=1)
             power[rows] = (spectrum.real**2 + spectrum.imag**2) @ self._bands.T.astype(np.float64)
+
+
+def _cut(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
+    """Cut long blocks into pieces that stay in the processor's cache."""
+    for block in blocks:
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
 
 
 def with_derivatives(mfcc: npt.ArrayLike) -> Frames:

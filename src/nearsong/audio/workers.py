@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 import pebble
 from threadpoolctl import threadpool_limits
 
-from nearsong.errors import AudioError, AudioTimeoutError, UnreadableAudioError
+from nearsong.errors import (
+    AudioError,
+    AudioTimeoutError,
+    InvalidInputError,
+    NearsongError,
+    UnreadableAudioError,
+)
 from nearsong.validation import check_count, check_positive
 
 Path = str | os.PathLike[str]
@@ -63,6 +69,7 @@ def map_audio_files(
     workers = _available_processors() if workers is None else check_count(workers, "workers")
     if timeout is not None:
         timeout = check_positive(timeout, "timeout")
+    nice = check_count(nice, "nice", minimum=0)
     source = iter(paths)
     pool: Any = pebble.ProcessPool(
         max_workers=workers,
@@ -74,7 +81,7 @@ def map_audio_files(
     try:
         while True:
             for path in islice(source, workers * _IN_FLIGHT - len(running)):
-                running[pool.schedule(_apply, args=[path], timeout=timeout)] = path
+                running[_schedule(pool, path, timeout)] = path
             if not running:
                 break
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -116,23 +123,41 @@ def _start_worker(function: Callable[[Path], Any], nice: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _apply(path: Path) -> Any:
+def _apply(path: Path) -> tuple[Any, AudioError | None]:
+    """Do the job; whatever it raises goes back as an error that is known to survive the way."""
     assert _job is not None
-    return _job(path)
+    try:
+        return _job(path), None
+    except AudioError as error:
+        return None, error
+    except MemoryError:
+        return None, UnreadableAudioError(path, "reading it takes more memory than there is.")
+    except BaseException as error:  # one file's failure, whatever it is, must not end a scan
+        return None, UnreadableAudioError(path, f"could not be processed ({type(error).__name__}: {error}).")
+
+
+def _schedule(pool: Any, path: Path, timeout: float | None) -> "Future[Any]":
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"paths holds {path!r}, which is no path; give names of files.")
+    try:
+        future: Future[Any] = pool.schedule(_apply, args=[path], timeout=timeout)
+    except RuntimeError as error:
+        raise NearsongError(
+            f"worker processes cannot go on ({error}); the function and its results must be importable, and a script "
+            'must call this under `if __name__ == "__main__":`.'
+        ) from error
+    return future
 
 
 def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
     try:
-        return future.result()
-    except AudioError as error:
-        return error
+        result, error = future.result()
     except TimeoutError:
-        return AudioTimeoutError(path, f"took longer than {timeout:g} s to read; it was left out.")
-    except pebble.ProcessExpired as error:
+        return AudioTimeoutError(path, f"took longer than {timeout} s to read; it was left out.")
+    except pebble.ProcessExpired as expired:
         return UnreadableAudioError(
-            path, f"its decoder crashed (exit code {error.exitcode}); convert it to another format."
+            path, f"its decoder crashed (exit code {expired.exitcode}); convert it to another format."
         )
-    except MemoryError:
-        return UnreadableAudioError(path, "reading it takes more memory than there is.")
-    except Exception as error:  # one file's failure, whatever it is, must not end a scan
-        return UnreadableAudioError(path, f"could not be processed ({type(error).__name__}: {error}).")
+    except Exception as problem:
+        return UnreadableAudioError(path, f"could not be processed ({type(problem).__name__}: {problem}).")
+    return result if error is None else error

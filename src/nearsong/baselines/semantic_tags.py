@@ -93,6 +93,8 @@ class SemanticMultinomial(SongRanker):
         with one_blas_thread():
             self.mixtures_ = list(map_in_threads(fit, range(relation.shape[1]), check_threads(self.threads)))
         self._bank = MixtureBank(self.mixtures_)
+        for name in ("multinomials_", "_ranker"):  # a database was described with the tags as they were
+            self.__dict__.pop(name, None)
         return self
 
     def transform(self, songs: Iterable[Any]) -> FloatArray:

@@ -117,10 +117,11 @@ class CosineSimilarity(_VectorRanker):
 
     def _measure(self, queries: FloatArray) -> FloatArray:
         queries = _scaled(queries)
-        cosines = _products(queries, self._songs)
-        # The root of a product: for equal vectors of whole numbers it is their product exactly, the cosine 1.
-        lengths = np.sqrt(_squared_lengths(queries)[:, None] * self._squares)
-        np.divide(cosines, lengths, out=cosines, where=lengths > 0)
+        products = _products(queries, self._songs)
+        lengths = _squared_lengths(queries)[:, None] * self._squares
+        # The root of a quotient: for whole numbers both its parts are exact, so equal cosines come out equal.
+        squares = np.divide(products * products, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        cosines = np.copysign(np.sqrt(squares, out=squares), products)
         return np.clip(1.0 - cosines, 0.0, 2.0, out=cosines)
 
 

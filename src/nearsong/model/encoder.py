@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from nearsong.encoding import Codebook, TopTauHistogram
 from nearsong.errors import InvalidInputError
@@ -19,7 +20,12 @@ class Encoder:
     tau: int = 1
 
     def __post_init__(self) -> None:
+        check_is_fitted(self.codebook, "codewords_")
+        learned = [getattr(self.codebook, f"{name}_") for name in ("mean", "scale", "codewords", "counts")]
+        # a copy: the codebook may go on learning, and the metric belongs to the codewords as they are now
+        object.__setattr__(self, "codebook", Codebook.from_arrays(*learned))
         object.__setattr__(self, "_histogram", TopTauHistogram(self.codebook, self.tau))
+        object.__setattr__(self, "tau", int(self.tau))
 
     @property
     def histogram(self) -> TopTauHistogram:
@@ -44,5 +50,9 @@ class Encoder:
             raise InvalidInputError(
                 f"songs has {histograms.shape[1]} columns and the codebook {self.histogram.n_codewords} codewords; "
                 "give histograms made with it, or a list of frames."
+            )
+        if histograms.min() < 0 or np.abs(histograms.sum(axis=1) - 1).max() > 1e-6:
+            raise InvalidInputError(
+                "songs has a row that is no histogram: shares of at least 0 that sum to 1 are needed."
             )
         return histograms

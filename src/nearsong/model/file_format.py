@@ -1,9 +1,11 @@
 """A model <-> one file: an ``.npz`` of plain arrays with a JSON header, a version and a checksum; no pickle."""
 
+import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import secrets
+import stat
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,36 +35,40 @@ def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: A
         ) from error
     facts = json.loads(text)
     facts["checksum"] = _checksum(facts, arrays)
-    target = Path(path)
+    target = Path(os.path.realpath(path)) if "\0" not in os.fspath(path) else Path(path)  # through links
     folder = target.parent
+    name = folder / f".{target.name}.{secrets.token_hex(6)}.part"
     try:
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{target.name}.", suffix=".part")
-    except OSError as error:
-        raise ModelFileError(f"{target}: cannot be written ({error.strerror}); check the folder.") from error
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"{target}: cannot be written ({reason}); check the folder.") from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             np.savez(file, **{_HEADER: _bytes_of(_canonical(facts))}, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
         os.replace(name, target)
     except OSError as error:
         raise ModelFileError(f"{target}: cannot be written ({error.strerror}); check the folder and disk.") from error
     finally:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
     _sync_folder(folder)
 
 
 def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
     """Read a file, refuse it if anything is wrong, and return what ``build(header, arrays)`` makes of it."""
     try:
-        with open(path, "rb") as file:
-            header, arrays = _read(file, os.fspath(path))
-    except OSError as error:
-        raise ModelFileError(f"{os.fspath(path)}: cannot be opened ({error.strerror}); check the path.") from error
+        file = open(path, "rb")  # noqa: SIM115 - only a failure to open it is to be caught here
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileError(f"{os.fspath(path)}: cannot be opened ({reason}); check the path.") from error
+    with file:
+        header, arrays = _read(file, os.fspath(path))
     try:
         return build(header, arrays)
-    except (InvalidInputError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise ModelFileError(f"{os.fspath(path)}: its parts do not fit together ({error}); train it anew.") from error
 
 
@@ -91,11 +97,12 @@ def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[A
             if version != VERSION:
                 raise _other_version(path, version)
             arrays = {name: archive[name] for name in archive.files if name != _HEADER}
+        whole = header.pop("checksum", None) == _checksum(header, arrays)
     except ModelFileError:
         raise
     except Exception as error:  # numpy and zipfile raise of everything on damaged bytes
         raise damaged from error
-    if header.pop("checksum", None) != _checksum(header, arrays):
+    if not whole:
         raise damaged
     return header, arrays
 
@@ -136,8 +143,12 @@ def fingerprint(histograms: npt.NDArray[Any], *relations: Any) -> str:
     digest = hashlib.sha256()
     _add_array(digest, "histograms", histograms)
     for relation in relations:
-        if relation is not None:
-            matrix = sp.csr_array(relation)
+        if relation is not None and not sp.issparse(relation) and np.ndim(relation) == 1:
+            _add_array(digest, "labels", np.unique(relation, return_inverse=True)[1].astype(np.int64))
+        elif relation is not None:
+            matrix = sp.csr_array(relation, copy=True)  # what follows writes into it
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
             matrix.sort_indices()
             _add_array(digest, "pointers", matrix.indptr.astype(np.int64))
             _add_array(digest, "indices", matrix.indices.astype(np.int64))
@@ -149,18 +160,13 @@ def _add_array(digest: Any, name: str, array: npt.NDArray[Any]) -> None:
     digest.update(np.ascontiguousarray(array).tobytes())
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _sync_folder(folder: Path) -> None:
     """Make the new name last through a power cut, where folders can be synced."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with contextlib.suppress(OSError):  # the file is there; this is for the worst case only
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -140,8 +140,8 @@ class SimilarityModel:
         songs : array of shape (n_songs, V), or sequence of arrays of shape (n_frames, n_features)
             Histograms that this codebook and ``tau`` gave, or the frames to make them of.
         relevant, ignored : sparse matrix of shape (n_songs, n_songs), optional
-            Who is relevant to whom, and who is neither; :func:`nearsong.relevant_songs` makes both. Without
-            ``relevant`` the model has the native metric.
+            Who is relevant to whom, and who is neither; :func:`nearsong.relevant_songs` makes both. ``relevant``
+            may be a list of labels instead. Without it the model has the native metric.
         tau : int, default=1
             Codewords a frame counts for.
         product_kernel : bool, default=True
@@ -193,7 +193,9 @@ class SimilarityModel:
         """
         if not models:
             raise InvalidInputError("no models came; give at least one.")
-        shares = [check_positive(weight, "weight") for weight in (weights or [1.0] * len(models))]
+        shares = [
+            check_positive(weight, "weight") for weight in (weights if weights is not None else [1.0] * len(models))
+        ]
         if len(shares) != len(models):
             raise InvalidInputError(f"{len(shares)} weights came for {len(models)} models; give one each.")
         if any(model.features.parameters() != models[0].features.parameters() for model in models):
@@ -269,6 +271,8 @@ class SimilarityModel:
         array of shape (n_songs, rank) or (rank,)
         """
         array = np.asarray(encoded)
+        if array.ndim == 2 and len(array) == 0:
+            return np.empty((0, self.rank))
         rows = check_vectors(np.atleast_2d(array), "encoded")
         if rows.shape[1] != self.n_codewords:
             raise InvalidInputError(
@@ -333,7 +337,7 @@ class SimilarityModel:
         for i, facts in enumerate(header["views"]):
             mean, basis, factor = (arrays[f"view{i}_{name}"] for name in ("mean", "basis", "factor"))
             views.append(View(mean=mean, basis=basis, factor=factor, **facts))
-        return cls(encoders, views, DeltaMFCC(**header["features"]), header["trained_on"])
+        return cls(encoders, views, DeltaMFCC(**header["features"]), dict(header["trained_on"].items()))
 
 
 def encode_file(model: SimilarityModel, path: Path) -> EncodedFile:

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from nearsong.encoding import ProductKernelMap
 from nearsong.errors import InvalidInputError
 from nearsong.metric import MetricLearningToRank
-from nearsong.validation import check_in_range, check_positive, check_vectors
+from nearsong.validation import check_in_range, check_magnitude, check_positive, check_vectors
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -39,7 +39,8 @@ class View:
     weight : float
         The view's part in the model's squared distance.
     spread : float
-        Mean squared distance between two training songs under W: what makes views comparable.
+        Mean squared distance under W over all pairs of training songs, a song with itself among them: what makes
+        views comparable.
     """
 
     encoder: int
@@ -51,6 +52,15 @@ class View:
     spread: float = 1.0
 
     def __post_init__(self) -> None:
+        for name in ("mean", "basis", "factor"):
+            if getattr(self, name).dtype != np.float64:
+                raise InvalidInputError(
+                    f"a view's {name} has numbers of type {getattr(self, name).dtype}, not float64."
+                )
+        if not isinstance(self.product_kernel, bool) or type(self.encoder) is not int or self.basis.ndim != 2:
+            raise InvalidInputError("a view's product_kernel is no bool, its encoder no int or its basis no matrix.")
+        object.__setattr__(self, "weight", check_positive(self.weight, "weight"))
+        object.__setattr__(self, "spread", check_positive(self.spread, "spread"))
         n_codewords, (d, width), rank_shape = len(self.mean), self.basis.shape, self.factor.shape
         if self.mean.ndim != 1 or width != n_codewords or self.factor.ndim != 2 or rank_shape[1] != d:
             raise InvalidInputError(
@@ -59,8 +69,8 @@ class View:
             )
         if not all(np.isfinite(array).all() for array in (self.mean, self.basis, self.factor)):
             raise InvalidInputError("a view has a NaN or infinite number in it; train it anew.")
-        check_positive(self.weight, "weight")
-        check_positive(self.spread, "spread")
+        for name in ("mean", "basis", "factor"):
+            check_magnitude(getattr(self, name), f"a view's {name}")
         # one matrix takes a mapped histogram to its place; the mean goes along as an offset
         projection = np.sqrt(self.weight) * (self.factor @ self.basis)
         object.__setattr__(self, "_projection", projection)

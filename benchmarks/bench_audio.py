@@ -1,0 +1,300 @@
+"""Hearing music: features beside librosa, a scan beside decoding alone, other programs, and memory.
+
+One JSON line a case, each measured on one core.
+
+``mfcc``: seconds of ``DeltaMFCC.transform`` and of librosa for the same frames; ``ratio`` is librosa's time to ours.
+``scan_FORMAT``: seconds of decoding and resampling whole files, and of all that a scan does (decoding, frames,
+histograms with 1,024 codewords) for tau = 1 and 4; ``ratio`` is the scan's time to decoding's. Reading WAV costs
+next to nothing, so what comes after it is a larger share there.
+``peers``: songs a second from file to vector, of ours and of other programs that hear similarity, each in a process
+of its own and on whole songs. pymusly brings no decoder; it gets the samples that ours decodes, in that time.
+``memory``: peak of a scan's worker process on one very long file, and what it holds before it opens the file.
+
+The music is a folder of yours (``--music``) or a soundtrack that is fetched once into benchmarks/.music.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+from music import FORMATS, in_format, music_files, repeat_file, seconds_of, synthesised_music, whole_songs
+from nearsong.audio import SAMPLE_RATE, DeltaMFCC, load_audio, load_frames, map_audio_files, stream_audio
+from nearsong.encoding import Codebook
+from nearsong.model import SimilarityModel
+from nearsong.model.pipeline import encode_file
+
+CACHE = Path(__file__).parent / ".music"
+TAUS = (1, 4)
+PROFILES: dict[str, dict[str, Any]] = {
+    "smoke": {
+        "songs": 2,
+        "seconds": 6,
+        "codewords": 64,
+        "rounds": 1,
+        "mfcc_seconds": 10,
+        "mfcc_rounds": 2,
+        "long": {"mp3": [1 / 60]},
+    },
+    "full": {
+        "songs": 4,
+        "seconds": 220,  # of each song, where they have to be synthesised
+        "codewords": 1024,
+        "rounds": 3,
+        "mfcc_seconds": 240,
+        "mfcc_rounds": 9,
+        "long": {"mp3": [1, 3], "m4a": [1]},  # hours; libsndfile reads the one and FFmpeg the other
+    },
+}
+ALLOWED = {"ratio": 1.5, "peak_mb": 500}
+"""What a scan may take beside decoding, and a worker of memory."""
+
+PEERS = {"nearsong": "nearsong", "bliss-audio": "bliss_audio", "pymusly": "pymusly"}
+"""Program -> its module."""
+
+
+@dataclass
+class Music:
+    """The songs of this run in every format, made when first asked for, and models that know their codewords."""
+
+    name: str
+    songs: list[Path]
+    folder: Path
+    sizes: dict[str, Any]
+    _models: dict[int, SimilarityModel] = field(default_factory=dict)
+
+    def as_format(self, ending: str) -> list[Path]:
+        return in_format(self.songs, ending, self.folder)
+
+    def model(self, tau: int) -> SimilarityModel:
+        if not self._models:
+            songs = [load_frames(path) for path in self.songs]
+            codebook = Codebook(self.sizes["codewords"]).fit(np.concatenate(songs))
+            self._models = {tau: SimilarityModel.learn(codebook, songs, tau=tau) for tau in TAUS}
+        return self._models[tau]
+
+
+def find_music(profile: str, folder: str | None, work: Path) -> Music:
+    sizes = PROFILES[profile]
+    found = [] if profile == "smoke" and folder is None else music_files(folder, CACHE)
+    songs = whole_songs(found, sizes["songs"])
+    if songs:
+        name = songs[0].relative_to(CACHE).parts[0] if folder is None else "given folder"
+        return Music(name, songs, work, sizes)
+    if folder is not None:
+        raise SystemExit(f"--music {folder}: no audio file below it; give a folder of music.")
+    if profile != "smoke":
+        reason = "apt-get cannot fetch a soundtrack here; synthesised music is used"
+        print(f"bench_audio: {reason}. Give a folder of yours with --music.", file=sys.stderr)
+    return Music("synthesised", synthesised_music(work, sizes["songs"], sizes["seconds"]), work, sizes)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this process, and those it starts, to one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        with threadpool_limits(limits=1):
+            yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def wall(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+# ---- features
+
+
+def librosa_frames(samples: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    from librosa import feature, power_to_db
+
+    mel = feature.melspectrogram(y=samples, sr=SAMPLE_RATE, n_fft=512, hop_length=256, n_mels=40)
+    mfcc = feature.mfcc(S=power_to_db(mel, top_db=None), n_mfcc=13)
+    return np.concatenate([mfcc, feature.delta(mfcc), feature.delta(mfcc, order=2)]).T
+
+
+def measure_mfcc(music: Music) -> Iterator[dict[str, Any]]:
+    seconds = music.sizes["mfcc_seconds"]
+    samples = np.resize(np.concatenate([load_audio(song) for song in music.songs]), seconds * SAMPLE_RATE)
+    features = DeltaMFCC()
+    ours = features.transform(samples)  # compiles
+    line: dict[str, Any] = {"case": "mfcc", "audio_seconds": seconds, "music": music.name}
+    works: list[Callable[[], object]] = [lambda: features.transform(samples)]
+    if find_spec("librosa"):
+        line["largest_difference"] = float(np.abs(ours - librosa_frames(samples)).max())
+        works.append(lambda: librosa_frames(samples))
+    with one_core():
+        # Taken in turn, so that whatever else the machine does falls on both; the best of each counts.
+        best = np.min([[wall(work) for work in works] for _ in range(music.sizes["mfcc_rounds"])], axis=0)
+    line |= {"seconds": round(best[0], 4), "times_real_time": round(seconds / best[0])}
+    if len(best) > 1:
+        line |= {"librosa_seconds": round(best[1], 4), "ratio": round(best[1] / best[0], 2)}
+    yield line
+
+
+# ---- a scan
+
+
+def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
+    models = [music.model(tau) for tau in TAUS]
+    for ending in FORMATS:
+        files = music.as_format(ending)
+        encode = [model.encode for model in models]
+        hear: list[Callable[[Path], object]] = [lambda path: deque(stream_audio(path), maxlen=0), *encode]
+        with one_core():
+            for work in hear:
+                work(files[0])  # compiles, and warms up
+            best = np.full((len(files), len(hear)), np.inf)
+            for _ in range(music.sizes["rounds"]):  # in turn; the best of each counts
+                for row, path in enumerate(files):
+                    best[row] = np.minimum(best[row], [wall(partial(work, path)) for work in hear])
+        decoding, *scans = best.sum(axis=0).tolist()
+        length = sum(seconds_of(path) for path in files)
+        line = {
+            "case": f"scan_{ending}",
+            "songs": len(files),
+            "audio_seconds": round(length),
+            "kbit_a_second": round(sum(path.stat().st_size for path in files) * 8 / length / 1000),
+            "music": music.name,
+            "codewords": music.sizes["codewords"],
+            "decode_seconds": round(decoding, 3),
+            "seconds": round(scans[0], 3),
+            "ratio": round(scans[0] / decoding, 3),
+            "tau_4_seconds": round(scans[1], 3),
+            "tau_4_ratio": round(scans[1] / decoding, 3),
+            "songs_a_second": round(len(files) / scans[0], 2),
+            "times_real_time": round(length / scans[0]),
+        }
+        yield line if ending == "wav" else line | {"allowed_ratio": ALLOWED["ratio"]}
+
+
+# ---- other programs
+
+
+def hearing_of(program: str, model: str) -> Callable[[str], object]:
+    """Return what makes a vector of a file; imports nothing but that program."""
+    if program == "bliss-audio":
+        from bliss_audio import Song
+
+        return lambda path: Song(path).analysis
+    if program == "pymusly":
+        from pymusly import MuslyJukebox
+
+        jukebox = MuslyJukebox("timbre", "none")
+        # a list: it takes the numbers of an array one by one, which is slower
+        return lambda path: jukebox.track_from_audiodata(load_audio(path).tolist())
+    return SimilarityModel.load(model).encode
+
+
+def hear_in_this_process(program: str, model: str, files: list[str]) -> list[float]:
+    with one_core():
+        hear = hearing_of(program, model)
+        hear(files[0])  # loads, compiles
+        return [wall(partial(hear, path)) for path in files]
+
+
+def measure_peers(music: Music) -> Iterator[dict[str, Any]]:
+    files, model = [str(path) for path in music.as_format("ogg")], str(music.folder / "model")
+    music.model(1).save(model)
+    programs = [program for program, module in PEERS.items() if find_spec(module)]
+    seconds: dict[str, list[list[float]]] = {program: [] for program in programs}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    for _ in range(music.sizes["rounds"]):
+        for program in programs:
+            command = [sys.executable, "-W", "ignore", __file__, "--hear", program, model, *files]
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+            seconds[program].append(json.loads(done.stdout.splitlines()[-1]))
+    line: dict[str, Any] = {"case": "peers", "songs": len(files), "music": music.name}
+    line["audio_seconds"] = round(sum(seconds_of(path) for path in music.as_format("ogg")))
+    speed = {program: len(files) / np.min(runs, axis=0).sum() for program, runs in seconds.items()}
+    for program in PEERS:
+        name = program.replace("-", "_")
+        if program not in speed:
+            line[f"{name}_songs_a_second"] = "not installed"
+            continue
+        line[f"{name}_songs_a_second"] = round(speed[program], 2)
+        if program != "nearsong":
+            line[f"ratio_to_{name}"] = round(speed["nearsong"] / speed[program], 2)
+    yield line
+
+
+# ---- memory
+
+
+def peak_mb() -> float:
+    units = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * units / 1e6
+
+
+def memory_of(model: SimilarityModel, path: Path) -> dict[str, float]:
+    """Encode a file as a scan's worker does; runs in such a worker."""
+    before = peak_mb()
+    start = perf_counter()
+    heard = encode_file(model, path)
+    seconds = perf_counter() - start
+    return {"audio_seconds": heard.seconds, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
+
+
+def measure_memory(music: Music) -> Iterator[dict[str, Any]]:
+    for ending, lengths in music.sizes["long"].items():
+        for hours in lengths:
+            song = music.as_format(ending)[0]
+            path = repeat_file(song, 3600 * hours, music.folder / f"long.{ending}")
+            # a worker for every file: a peak never falls again
+            (_, result), *_ = map_audio_files(partial(memory_of, music.model(1)), [path], workers=1)
+            if isinstance(result, Exception):
+                raise result
+            line = {key: round(value, 1) for key, value in result.items()}
+            length = f"{hours}h" if hours >= 1 else f"{hours * 60:.0f}min"
+            yield {"case": f"memory_{length}_{ending}", "music": music.name, **line, "allowed_mb": ALLOWED["peak_mb"]}
+            path.unlink()
+
+
+CASES = {"mfcc": measure_mfcc, "scan": measure_scan, "peers": measure_peers, "memory": measure_memory}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profile", choices=PROFILES, default="smoke")
+    parser.add_argument("--case", choices=CASES, nargs="+", default=list(CASES))
+    parser.add_argument("--music", metavar="DIR", help="a folder of audio files to use")
+    parser.add_argument("--hear", nargs="+", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.hear:
+        program, model, *files = arguments.hear
+        print(json.dumps(hear_in_this_process(program, model, files)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        music = find_music(arguments.profile, arguments.music, Path(folder))
+        for case in arguments.case:
+            for line in CASES[case](music):
+                print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
