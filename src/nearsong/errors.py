@@ -10,6 +10,7 @@
     │   ├── EmptyAudioError                     no bytes or no samples
     │   ├── TooShortAudioError                  sound, but less than the features need
     │   └── AudioTimeoutError                   took longer than allowed
+    ├── DatasetError                            a data-set folder with something missing or wrong; names file and row
     └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
 
     DamagedAudioWarning (a UserWarning)         a file that broke off or skipped; what could be read was used
@@ -70,6 +71,10 @@ class AudioTimeoutError(AudioError):
 
 class DamagedAudioWarning(UserWarning):
     """A file broke off or skipped; what could be read was used."""
+
+
+class DatasetError(NearsongError):
+    """A data-set folder lacks something, or a file in it is wrong; the message names the file and the row."""
 
 
 class ModelFileError(NearsongError):

@@ -1,6 +1,6 @@
 """Frames and who carries which tag -> songs as semantic multinomials, ranked by PPK distance (paper IV-C3)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from nearsong.baselines.mixture import fit_mixture
+from nearsong.baselines.mixture import DiagonalMixture, fit_mixture
 from nearsong.baselines.mixture_bank import MixtureBank
 from nearsong.baselines.ranker import FloatArray, SongRanker
 from nearsong.baselines.songs import check_frames, check_threads, map_in_threads, one_blas_thread
@@ -96,6 +96,14 @@ class SemanticMultinomial(SongRanker):
         for name in ("multinomials_", "_ranker"):  # a database was described with the tags as they were
             self.__dict__.pop(name, None)
         return self
+
+    @classmethod
+    def from_mixtures(cls, mixtures: Sequence[DiagonalMixture], threads: int | None = None) -> Self:
+        """Make a describer of tags that were learned before, one mixture a tag (``mixtures_``)."""
+        tagger = cls(threads=threads)
+        tagger.mixtures_ = list(mixtures)
+        tagger._bank = MixtureBank(tagger.mixtures_)
+        return tagger
 
     def transform(self, songs: Iterable[Any]) -> FloatArray:
         """Return each song's multinomial over the tags.

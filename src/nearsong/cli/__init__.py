@@ -9,6 +9,7 @@ from rich.console import Console
 
 from nearsong import __version__
 from nearsong.cli.demo import demo
+from nearsong.cli.experiment import experiment
 from nearsong.errors import NearsongError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command()(demo)
+app.add_typer(experiment, name="experiment")
 
 
 def _print_version(wanted: bool) -> None:

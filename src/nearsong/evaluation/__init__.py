@@ -1,5 +1,6 @@
 """Rankings and who is relevant -> scores (paper IV)."""
 
+from nearsong.evaluation.artist_splits import ArtistSplit, artist_split
 from nearsong.evaluation.scores import (
     RankingScorer,
     RankingScores,
@@ -10,8 +11,10 @@ from nearsong.evaluation.scores import (
 )
 
 __all__ = [
+    "ArtistSplit",
     "RankingScorer",
     "RankingScores",
+    "artist_split",
     "label_scores",
     "ranking_scorer",
     "ranking_scores",
