@@ -54,6 +54,8 @@ def test_an_experiment_runs_and_says_what_next(run):
     assert (settings["n_splits"], settings["Cs"], settings["losses"]) == (2, [1.0, 100.0], ["auc"])
     assert (folder / "run" / "results.jsonl").stat().st_size
     assert "left out native_ppk" in done.stderr
+    assert "experiment: 0 of 16" in done.stderr
+    assert "experiment: 16 of 16" in done.stderr
     assert f"nearsong experiment report {folder / 'run'}" in done.stderr.replace("\n", "")
 
 

@@ -133,8 +133,8 @@ def test_what_is_fitted_sees_training_songs_only(finished, method):
     strange[others] = np.random.default_rng(0).normal(size=strange[others].shape)
     spoiled_songs = compress(strange, training)
     np.testing.assert_array_equal(songs.vectors[training], spoiled_songs.vectors[training])
-    first = learn_grid(songs, split.training, split.validation, ["auc"], prepared)
-    second = learn_grid(spoiled_songs, split.training, split.validation, ["auc"], prepared)
+    first = learn_grid(songs, split.training, split.validation, ["auc"], SETTINGS)
+    second = learn_grid(spoiled_songs, split.training, split.validation, ["auc"], SETTINGS)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.factor, other.factor)
 
@@ -162,7 +162,7 @@ def test_averaging_is_the_mean_of_metrics_scaled_to_the_same_spread(finished):
     prepared = load_prepared(str(finished.resolve()))
     split = make_split(prepared.population, 0, SETTINGS)
     songs = compress(plain_vectors(prepared, split, "ppk_mlr", 32, 1), split.training.queries)
-    grid = learn_grid(songs, split.training, split.validation, ["auc", "mrr"], prepared)
+    grid = learn_grid(songs, split.training, split.validation, ["auc", "mrr"], SETTINGS)
     factor = averaged_factor(grid, songs, split.training.queries)
     near = [cell for cell in grid if cell.auc >= best_of(grid).auc - methods.NEAR_BEST]
     covariance = np.cov(songs.vectors[split.training.queries].T, bias=True)

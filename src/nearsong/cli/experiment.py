@@ -1,5 +1,6 @@
 """``nearsong experiment``: the paper's experiment on a data-set folder, and its report."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,17 +103,22 @@ def _progress(console: Console) -> Progress:
 
 
 class _Stages:
-    """Turns (stage, done, total) into bars, one a stage."""
+    """Turns (stage, done, total) into bars, one a stage; into a line every tenth where there is no terminal."""
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
         self._tasks: dict[str, TaskID] = {}
+        self._tenths: dict[str, int] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if stage not in self._tasks:
             # what an earlier run did is not counted in the pace
             self._tasks[stage] = self._bar.add_task(stage, total=total, completed=done)
         self._bar.update(self._tasks[stage], completed=done)
+        tenth = 10 * done // total if total else 10
+        if not self._bar.console.is_terminal and self._tenths.get(stage) != tenth:
+            self._tenths[stage] = tenth
+            print(f"{stage}: {done} of {total}", file=sys.stderr, flush=True)
 
 
 def _note(console: Console, text: str) -> None:

@@ -308,7 +308,7 @@ def _learned(prepared: Prepared, split: Split, task: Task) -> list[Row]:
     vectors = plain_vectors(prepared, split, source, codebook, tau)
     keep = None if not prepared.has_sound and source == "mlr" else 0.95
     songs = compress(vectors, split.training.queries, keep)
-    grid = learn_grid(songs, teacher, split.validation, losses, prepared)
+    grid = learn_grid(songs, teacher, split.validation, losses, prepared.settings)
     facts = {**_facts(task.what, codebook, tau), "dimension": songs.dimension}
     rows = [{"kind": "cell", "split": split.number, **facts, **learned.row} for learned in grid]
     best = best_of(grid)
@@ -337,7 +337,7 @@ def _curve(prepared: Prepared, split: Split) -> list[Row]:
         if n_usable(teacher) == 0:  # so few artists that all are each other's nearest
             continue
         songs = compress(vectors, teacher.queries, 0.95 if prepared.has_sound else None)
-        best = best_of(learn_grid(songs, teacher, split.validation, losses, prepared))
+        best = best_of(learn_grid(songs, teacher, split.validation, losses, prepared.settings))
         facts = {**_facts(method, codebook, tau), "loss": best.loss, "C": best.C}
         row = pick_row(split, songs, best.factor, facts)
         rows.append({**row, "kind": "curve", "artists": len(known), "songs": len(teacher.queries)})

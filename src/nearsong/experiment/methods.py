@@ -16,6 +16,7 @@ from nearsong.evaluation import RankingScores
 from nearsong.experiment.prepare import Prepared
 from nearsong.experiment.protocol import Ranking, Split, judged_by, neighbours_among
 from nearsong.experiment.results import Row
+from nearsong.experiment.settings import Settings
 from nearsong.metric import MetricLearningToRank
 
 FloatArray = npt.NDArray[np.float64]
@@ -156,10 +157,9 @@ class Learned:
 
 
 def learn_grid(
-    songs: Compressed, teacher: Ranking, validation: Ranking, losses: Sequence[str], prepared: Prepared
+    songs: Compressed, teacher: Ranking, validation: Ranking, losses: Sequence[str], settings: Settings
 ) -> list[Learned]:
     """Fit a metric for every loss and C, and score each on validation queries."""
-    settings = prepared.settings
     found = []
     for loss in losses:
         learner = MetricLearningToRank(loss=loss, tol=settings.tol, max_rounds=settings.max_rounds)

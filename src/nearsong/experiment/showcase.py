@@ -26,7 +26,7 @@ def write_showcase(run: Path, data: Dataset, prepared: Prepared, rows: Sequence[
     split = make_split(prepared.population, 0, prepared.settings)
     vectors = plain_vectors(prepared, split, method, chosen["codebook"], chosen["tau"])
     songs = compress(vectors, split.training.queries, 0.95 if prepared.has_sound else None)
-    grid = learn_grid(songs, split.training, split.validation, [chosen["loss"]], prepared)
+    grid = learn_grid(songs, split.training, split.validation, [chosen["loss"]], prepared.settings)
     factor = averaged_factor(grid, songs, split.training.queries) if len(grid) > 1 else best_of(grid).factor
     shown = np.concatenate([split.training.queries, split.test_known.queries])
     test = len(split.training.queries) + np.arange(len(split.test_known.queries))
