@@ -103,7 +103,7 @@ def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], address: s
     except ImportError as error:
         raise InvalidInputError("a cluster needs Dask: pip install 'nearsong[cluster]'.") from error
     try:
-        client = Client(address, timeout=10)
+        client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidInputError(
             f"no Dask scheduler answers at {address!r} ({error}); start one (`dask scheduler`) or check it."

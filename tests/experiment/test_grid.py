@@ -245,7 +245,7 @@ def test_vectors_skip_the_codebook(tmp_path):
     rows = ResultsFile(run / "results.jsonl").rows()
     picked = {row["method"] for row in rows if row["kind"] == "pick"}
     assert picked == {
-        *("random", "popularity", "ceiling", "native", "mlr", "averaged", "shuffled"),
+        *("random", "popularity", "ceiling", "native_vectors", "vectors_mlr", "averaged", "shuffled"),
         *("tags_cosine", "tags_tfidf", "tags_mlr"),
     }
     assert all(row["codebook"] is None for row in rows if row["kind"] == "pick")

@@ -253,8 +253,10 @@ def _statistics(prepared: Prepared, split: Split) -> Row:
 
 
 def _facts(method: str, codebook: int | None = None, tau: int | None = None) -> Row:
+    # without a codebook they are about the vectors that came with the data
+    name = {"native": "native_vectors", "mlr": "vectors_mlr"}.get(method, method) if codebook is None else method
     return {
-        "method": method,
+        "method": name,
         "codebook": codebook,
         "tau": tau,
         "loss": None,

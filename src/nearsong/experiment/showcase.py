@@ -18,8 +18,8 @@ N_QUERIES = 200
 
 def write_showcase(run: Path, data: Dataset, prepared: Prepared, rows: Sequence[Row]) -> None:
     """Fit the metric that validation chose for split 0 once more and keep where it puts the songs."""
-    method = "ppk_mlr" if prepared.has_sound else "mlr"
-    picks = [row for row in rows if row["kind"] == "pick" and row["method"] == method and row["split"] == 0]
+    method, name = ("ppk_mlr", "ppk_mlr") if prepared.has_sound else ("mlr", "vectors_mlr")
+    picks = [row for row in rows if row["kind"] == "pick" and row["method"] == name and row["split"] == 0]
     if not picks:
         return
     chosen = max(picks, key=lambda row: row["validation"]["known"]["auc"])
