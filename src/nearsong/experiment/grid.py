@@ -24,7 +24,7 @@ from nearsong.experiment.methods import (
     pick_row,
     plain_vectors,
     popularity_score,
-    random_distances,
+    random_score,
 )
 from nearsong.experiment.prepare import Prepared, Progress, load_prepared, prepare, save_whole, write_population
 from nearsong.experiment.protocol import (
@@ -273,8 +273,7 @@ def _plain_row(split: Split, facts: Row, score: Any) -> Row:
 def _controls(prepared: Prepared, split: Split) -> list[Row]:
     rows = []
     if prepared.wants("random"):
-        table = random_distances(prepared, split)
-        rows.append(_plain_row(split, _facts("random"), lambda ranking: ranking.score_distances(table)))
+        rows.append(_plain_row(split, _facts("random"), random_score(prepared, split)))
     if prepared.wants("popularity"):
         rows.append(_plain_row(split, _facts("popularity"), popularity_score(prepared, split)))
     if prepared.wants("ceiling"):

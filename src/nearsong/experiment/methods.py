@@ -77,10 +77,14 @@ def _unit_rows(rows: FloatArray) -> FloatArray:
     return np.hstack([unit, (lengths == 0).astype(np.float64)])
 
 
-def random_distances(prepared: Prepared, split: Split) -> FloatArray:
-    """Return distances by chance."""
-    random = np.random.default_rng([prepared.settings.seed, split.number, 11])
-    return random.random((prepared.n_songs, prepared.n_songs))
+def random_score(prepared: Prepared, split: Split) -> Callable[[Ranking], RankingScores | None]:
+    """Rank by chance."""
+
+    def score(ranking: Ranking) -> RankingScores | None:
+        random = np.random.default_rng([prepared.settings.seed, split.number, 11, *ranking.relevant.shape])
+        return ranking.score_table(random.random(ranking.relevant.shape))
+
+    return score
 
 
 def popularity_score(prepared: Prepared, split: Split) -> Callable[[Ranking], RankingScores | None]:
