@@ -461,7 +461,7 @@ def test_a_shuffled_control_that_gains_is_not_explained_away(tmp_path):
     run = read_run(write_run(tmp_path, [pick(0, method, 0.6, learned=method != "native") for method in methods]))
     pairs = [pair("ppk_mlr", "native", 0.1, 0.2), pair("shuffled", "native", 0.01, 0.02)]
     words = " ".join(findings(run, tables.comparison(run), pairs, []))
-    assert "part of the gain is not owed to listeners" in words
+    assert "part of the gain is not owed to who goes with whom" in words
 
 
 def curve_rows(*points):
