@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from nearsong.errors import InvalidInputError, NearsongError
-from nearsong.executor import run_tasks
+from nearsong.executor import available_processors, run_tasks
 
 # Functions for workers live in a module that a fresh interpreter can import.
 TASKS = """
@@ -104,3 +104,13 @@ def test_a_cluster_gives_the_same_and_survives_a_killed_worker(work, dask_cluste
     os.kill(workers[0].pid, signal.SIGKILL)
     time.sleep(0.1)
     assert sorted([first, *results]) == [(i, i * i) for i in tasks]
+
+
+def test_processors_are_those_of_this_process(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
+    assert available_processors() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert available_processors() == 7
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert available_processors() == 1

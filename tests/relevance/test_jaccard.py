@@ -1,7 +1,6 @@
 """jaccard_neighbors against sets and fractions, the slow and obvious way."""
 
 import json
-import os
 import subprocess
 import sys
 import tracemalloc
@@ -240,16 +239,6 @@ def test_places_beyond_32_bits_give_the_same_answer(monkeypatch):
     expected = jaccard_neighbors(plays)
     monkeypatch.setattr(jaccard, "_SLOTS_OF_32_BITS", 0)
     assert_same(jaccard_neighbors(plays), expected)
-
-
-def test_threads_default_to_the_processors_of_this_process(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
-    assert jaccard._available_processors() == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert jaccard._available_processors() == 7
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert jaccard._available_processors() == 1
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from nearsong.errors import (
     NearsongError,
     UnreadableAudioError,
 )
+from nearsong.executor import available_processors
 from nearsong.validation import check_count, check_positive
 
 Path = str | os.PathLike[str]
@@ -66,7 +67,7 @@ def map_audio_files(
     Workers start in a fresh interpreter. As always with :mod:`multiprocessing`, a script that calls this must do
     so under ``if __name__ == "__main__":``.
     """
-    workers = _available_processors() if workers is None else check_count(workers, "workers")
+    workers = available_processors() if workers is None else check_count(workers, "workers")
     if timeout is not None:
         timeout = check_positive(timeout, "timeout")
     nice = check_count(nice, "nice", minimum=0)
@@ -93,10 +94,6 @@ def map_audio_files(
             future.cancel()
         pool.stop()  # on the way out of an interrupted scan too: what runs is abandoned
         pool.join()
-
-
-def _available_processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _process_context() -> Any:

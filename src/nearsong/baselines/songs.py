@@ -1,7 +1,6 @@
 """What every method here asks of its songs: checks of frames and rows, copies, and work shared among threads."""
 
 import functools
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
 from nearsong.errors import InvalidInputError
+from nearsong.executor import available_processors
 from nearsong.validation import check_count, check_magnitude, check_vectors
 
 Rows = npt.NDArray[np.float64] | sp.csr_array
@@ -107,9 +107,7 @@ def check_threads(threads: int | None) -> int:
     """Return how many threads to use; None is one for each processor this process may use."""
     if threads is not None:
         return check_count(threads, "threads")
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return available_processors()
 
 
 @functools.cache

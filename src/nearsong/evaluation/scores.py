@@ -5,7 +5,6 @@ database are ranked by their Euclidean distance to each query, a block of querie
 product makes the distances, :mod:`nearsong.evaluation.rank_counts` scores them.
 """
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 from nearsong.errors import InvalidInputError, NoUsableQueryError
 from nearsong.evaluation.distance_keys import KeyBlocks, distance_keys
 from nearsong.evaluation.rank_counts import SCORES, score_rows
+from nearsong.executor import available_processors
 from nearsong.validation import check_choice, check_count, check_labels, check_relation, check_vectors
 
 _BLOCK_ENTRIES = 1 << 25
@@ -318,9 +318,7 @@ def _check_block(block: int | None, shape: tuple[int, int]) -> int:
 def _check_threads(threads: int | None) -> int:
     if threads is not None:
         return check_count(threads, "threads")
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return available_processors()
 
 
 def _check_ignored(ignored: Any, shape: tuple[int, int]) -> sp.csr_array:

@@ -3,7 +3,6 @@
 ``similarity(i, j) = |A and B| / (|A| + |B| - |A and B|)``, A and B being the users who played i and j enough.
 """
 
-import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
+from nearsong.executor import available_processors
 from nearsong.relevance import co_listening
 from nearsong.validation import check_count, check_positive
 
@@ -84,7 +84,7 @@ def jaccard_neighbors(
     k = check_count(k, "k")
     min_plays = check_positive(min_plays, "min_plays")
     block = check_count(block, "block")
-    jobs = _available_processors() if n_jobs is None else check_count(n_jobs, "n_jobs")
+    jobs = available_processors() if n_jobs is None else check_count(n_jobs, "n_jobs")
     listens = _arrange(_check_plays(plays), min_plays, among)
     search = _Search(listens, k, block)
     jobs = min(jobs, max(1, listens.places.size // block))
@@ -184,13 +184,6 @@ class _Search:
             last = int(np.searchsorted(starts, starts[first] + self.block, side="right")) - 1
             self._next_rank = min(max(last, first + 1), n_ranks)
         return first, self._next_rank
-
-
-def _available_processors() -> int:
-    """Count the processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check_plays(plays: Any) -> sp.csr_array:
