@@ -133,3 +133,14 @@ def test_the_database_comes_after_the_tags():
         SemanticMultinomial().fit(songs(np.random.default_rng(6), 2))
     with pytest.raises(NotFittedError):
         tagged()[0].distances(songs(np.random.default_rng(6), 2))
+
+
+def test_learning_the_tags_anew_forgets_the_database_described_with_the_old_ones():
+    random = np.random.default_rng(0)
+    songs = [random.normal(3 * (i % 2), size=(60, 4)).astype(np.float32) for i in range(6)]
+    carries = np.equal.outer(np.arange(6) % 2, np.arange(2))
+    tagger = SemanticMultinomial(n_components=1).fit_tags(songs, carries).fit(songs)
+    tagger.fit_tags(songs, carries[:, ::-1])
+    with pytest.raises(NotFittedError):
+        tagger.distances(songs[:1])
+    assert tagger.fit(songs).distances(songs[:1])[0, 0] == 0.0

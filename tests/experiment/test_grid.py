@@ -269,6 +269,20 @@ def test_nothing_left_to_compare_and_no_codebook_songs_are_said(world, tmp_path)
         run_experiment(world, tmp_path / "all", Settings(**{**SETTINGS.__dict__, "min_listeners": 1}), jobs=1)
 
 
+def test_every_stage_is_seen_to_end(world, tmp_path):
+    seen: dict[str, tuple[int, int]] = {}
+    small = Settings(**{**SETTINGS.__dict__, "methods": ("native",), "n_splits": 1, "codebooks": (16,), "taus": (1,)})
+    run_experiment(
+        world,
+        tmp_path / "run",
+        small,
+        jobs=1,
+        progress=lambda stage, done, total: seen.update({stage: (done, total)}),
+    )
+    assert {"frames for the codebooks", "codebooks", "songs", "experiment"} <= seen.keys()
+    assert all(done == total for done, total in seen.values())
+
+
 def test_the_longest_tasks_come_first(finished):
     tasks = list_tasks(load_prepared(str(finished.resolve())))
     assert len({task.key for task in tasks}) == len(tasks)

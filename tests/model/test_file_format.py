@@ -224,6 +224,28 @@ def test_a_folder_that_is_not_there_says_so(model, tmp_path):
         model.save("a\0b")
 
 
+def test_learning_does_not_write_into_the_callers_relation(codebook, songs, relevant):
+    mine = relevant.copy().astype(float)
+    mine.data[:3] = 0.0  # explicit zeros, which a careless reader would remove in place
+    before = [array.copy() for array in (mine.data, mine.indices, mine.indptr)]
+    SimilarityModel.learn(codebook, songs, mine, tau=2)
+    for array, copy in zip((mine.data, mine.indices, mine.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_a_folder_that_cannot_be_synced_does_not_spoil_a_save(model, tmp_path, monkeypatch):
+    original = os.open
+
+    def refuse_folders(path, *arguments, **named):
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied")
+        return original(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuse_folders)
+    model.save(tmp_path / "model")
+    assert SimilarityModel.load(tmp_path / "model").rank == model.rank
+
+
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(model, saved, monkeypatch):
     before = saved.read_bytes()
 

@@ -40,7 +40,6 @@ from nearsong.experiment.results import ResultsFile, Row
 from nearsong.experiment.settings import Settings
 from nearsong.experiment.showcase import write_showcase
 
-HISTOGRAM_METHODS = ("native", "native_ppk", "tfidf", "mlr", "ppk_mlr")
 TAG_METHODS = ("tags_cosine", "tags_tfidf", "tags_mlr")
 SMD_METHODS = ("smd", "smd_mlr")
 

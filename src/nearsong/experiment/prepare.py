@@ -177,6 +177,7 @@ def prepare(run: Path, *, jobs: int | None, cluster: str | None, progress: Progr
     if not (prepared.folder / "bag.npy").exists():
         progress("frames for the codebooks", 0, 1)
         _gather_bag(prepared)
+        progress("frames for the codebooks", 1, 1)
     stages: list[tuple[str, Callable[[str, int], None], list[int], str]] = [
         ("codebooks", make_codebook, list(prepared.settings.codebooks), "codebook-{}.npz"),
         ("tags' sounds", learn_tags, [0] if len(prepared.tag_columns()) else [], "tag-mixtures.npz"),
