@@ -3,12 +3,14 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH ?= full
-DATA ?=
+MUSIC ?=
+LISTENS ?=
 
 .PHONY: demo test lint types bench clean
 
+# The first evening, on music that is synthesised, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
-	$(BIN)/nearsong demo $(DATA)
+	$(BIN)/nearsong demo --folder .demo $(if $(MUSIC),--music "$(MUSIC)") $(if $(LISTENS),--listens "$(LISTENS)")
 
 test: lint types
 	$(BIN)/python -m pytest -q

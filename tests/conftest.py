@@ -1,13 +1,46 @@
-"""A real Dask cluster: a scheduler and two worker processes on this machine."""
+"""What tests of several rooms share: a real Dask cluster, and a small music library that was trained."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+
+import music_library
+
+
+@pytest.fixture(scope="session")
+def styled_music(tmp_path_factory) -> Path:
+    """A folder of music in three styles; read only."""
+    return music_library.make_music(tmp_path_factory.mktemp("music"))
+
+
+@pytest.fixture(scope="session")
+def trained_file(styled_music, tmp_path_factory) -> Path:
+    """The library of that music after a scan, an import and a training; copy it before you change it."""
+    from nearsong.library import Library
+
+    folder = tmp_path_factory.mktemp("trained")
+    with Library.open(folder / "library.sqlite") as library:
+        library.scan(styled_music, workers=2)
+        library.import_listens(music_library.write_listens(folder / "listens.csv"))
+        library.train()
+    return folder / "library.sqlite"
+
+
+@pytest.fixture
+def trained(trained_file, tmp_path):
+    """A library of one's own, trained."""
+    from nearsong.library import Library
+
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        yield library
 
 
 @pytest.fixture

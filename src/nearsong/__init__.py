@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nearsong.baselines import GaussianMixtureSimilarity, SemanticMultinomial
     from nearsong.encoding import Codebook, ProductKernelMap, TopTauHistogram
     from nearsong.evaluation import ranking_scorer, ranking_scores
+    from nearsong.library import Library
     from nearsong.metric import MetricLearningToRank
     from nearsong.model import SimilarityModel
     from nearsong.relevance import jaccard_neighbors, relevant_songs
@@ -25,6 +26,7 @@ __all__ = [
     "Codebook",
     "DeltaMFCC",
     "GaussianMixtureSimilarity",
+    "Library",
     "MetricLearningToRank",
     "ProductKernelMap",
     "SemanticMultinomial",
@@ -41,6 +43,7 @@ _HOMES = {
     "Codebook": "nearsong.encoding",
     "DeltaMFCC": "nearsong.audio",
     "GaussianMixtureSimilarity": "nearsong.baselines",
+    "Library": "nearsong.library",
     "MetricLearningToRank": "nearsong.metric",
     "ProductKernelMap": "nearsong.encoding",
     "SemanticMultinomial": "nearsong.baselines",

@@ -11,6 +11,9 @@
     │   ├── TooShortAudioError                  sound, but less than the features need
     │   └── AudioTimeoutError                   took longer than allowed
     ├── DatasetError                            a data-set folder with something missing or wrong; names file and row
+    ├── LibraryError                            a library that cannot be opened, or lacks what is asked of it
+    │   └── UnclearSongError                    a name that fits several songs, or none; ``suggestions`` says which
+    ├── ListensError                            a listening history that cannot be read; names file and row
     └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
 
     DamagedAudioWarning (a UserWarning)         a file that broke off or skipped; what could be read was used
@@ -19,6 +22,7 @@ A message says what came, why it cannot work and what to do, in one line.
 """
 
 import os
+from collections.abc import Sequence
 
 
 class NearsongError(Exception):
@@ -75,6 +79,30 @@ class DamagedAudioWarning(UserWarning):
 
 class DatasetError(NearsongError):
     """A data-set folder lacks something, or a file in it is wrong; the message names the file and the row."""
+
+
+class LibraryError(NearsongError):
+    """A library cannot be opened, or lacks what is asked of it; the message says what to do."""
+
+
+class UnclearSongError(LibraryError):
+    """A name fits several songs, or none.
+
+    Parameters
+    ----------
+    message : str
+        What came and what to do.
+    suggestions : sequence of str
+        Names that would be clear.
+    """
+
+    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.suggestions = tuple(suggestions)
+
+
+class ListensError(NearsongError):
+    """A listening history cannot be read; the message names the file and, where it helps, the row."""
 
 
 class ModelFileError(NearsongError):

@@ -12,6 +12,7 @@ PUBLIC = {
     "Codebook",
     "DeltaMFCC",
     "GaussianMixtureSimilarity",
+    "Library",
     "MetricLearningToRank",
     "ProductKernelMap",
     "SemanticMultinomial",

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from nearsong.audio import load_frames, with_derivatives
 from nearsong.errors import DatasetError, InvalidInputError, NearsongError, UnreadableAudioError
-from nearsong.experiment import Dataset, artist_key
+from nearsong.experiment import Dataset
+from nearsong.names import artist_key
 
 
 def replace(path, old, new):

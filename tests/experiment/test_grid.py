@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from nearsong.errors import DatasetError, InvalidInputError
-from nearsong.experiment import make_dataset, methods
+from nearsong.experiment import make_dataset
 from nearsong.experiment.grid import Task, list_tasks, run_experiment, run_task
-from nearsong.experiment.methods import averaged_factor, best_of, compress, learn_grid, plain_vectors
+from nearsong.experiment.methods import learn_grid, plain_vectors
 from nearsong.experiment.prepare import load_prepared
-from nearsong.experiment.protocol import Ranking, make_split
+from nearsong.experiment.protocol import make_split
 from nearsong.experiment.results import ResultsFile
 from nearsong.experiment.settings import METHODS, Settings
+from nearsong.model.held_out import Ranking
+from nearsong.model.selection import NEAR_BEST, averaged_factor, best_of, compress
 
 SETTINGS = Settings(
     codebooks=(16, 32),
@@ -164,7 +166,7 @@ def test_averaging_is_the_mean_of_metrics_scaled_to_the_same_spread(finished):
     songs = compress(plain_vectors(prepared, split, "ppk_mlr", 32, 1), split.training.queries)
     grid = learn_grid(songs, split.training, split.validation, ["auc", "mrr"], SETTINGS)
     factor = averaged_factor(grid, songs, split.training.queries)
-    near = [cell for cell in grid if cell.auc >= best_of(grid).auc - methods.NEAR_BEST]
+    near = [cell for cell in grid if cell.auc >= best_of(grid).auc - NEAR_BEST]
     covariance = np.cov(songs.vectors[split.training.queries].T, bias=True)
     metrics = [cell.factor.T @ cell.factor for cell in near]
     expected = np.mean([metric / np.trace(metric @ covariance) for metric in metrics], axis=0)

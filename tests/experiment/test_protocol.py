@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,12 +9,12 @@ from nearsong.experiment import Dataset, make_dataset
 from nearsong.experiment.protocol import (
     choose_population,
     describe_part,
-    judged_by,
     make_split,
     shuffled_training,
     training_on,
 )
 from nearsong.experiment.settings import Settings, paper_Cs
+from nearsong.model.held_out import judged_by
 
 SETTINGS = Settings(codebooks=(16,), taus=(1,), min_listeners=25, n_relevant=4, n_splits=3)
 
@@ -136,11 +138,11 @@ def test_shuffled_relevance_keeps_the_songs_and_changes_who_is_relevant(populati
 def test_other_listeners_judge_otherwise(population):
     split = make_split(population, 0, SETTINGS)
     half = sp.csr_array(population.plays[: population.plays.shape[0] // 2])
-    judged = judged_by(population, split.test_known, half, SETTINGS)
+    judged = judged_by(population, split.test_known, half, SETTINGS.n_relevant)
     np.testing.assert_array_equal(judged.queries, split.test_known.queries)
     assert judged.relevant.nnz > 0
     assert (judged.relevant != split.test_known.relevant).nnz > 0
-    everyone = judged_by(population, split.test_known, population.plays, SETTINGS)
+    everyone = judged_by(population, split.test_known, population.plays, SETTINGS.n_relevant)
     assert (everyone.relevant != split.test_known.relevant).nnz == 0
 
 
@@ -163,8 +165,6 @@ def test_too_few_known_artists_are_refused_with_a_number_that_works(data):
 
 
 def test_a_split_without_queries_says_so(population):
-    lonely = choose_population.__globals__["replace"](
-        population, plays=sp.csr_array(population.plays.shape, dtype=bool)
-    )
+    lonely = replace(population, plays=sp.csr_array(population.plays.shape, dtype=bool))
     with pytest.raises(DatasetError, match="split 0: no training song has both a relevant and an irrelevant song"):
         make_split(lonely, 0, SETTINGS)

@@ -1,97 +1,166 @@
-"""``nearsong demo``: learn a metric on data that is already on this machine, and show what it changed."""
+"""``nearsong demo``: a first evening, on music it makes itself or on your own."""
 
-import math
-import time
+import shlex
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
 from rich.table import Table
 
+from nearsong.cli import listens as listens_commands
+from nearsong.cli.common import choose_library, opened, out
+from nearsong.cli.map import map_
+from nearsong.cli.playlist import playlist
+from nearsong.cli.progress import showing
+from nearsong.cli.scan import scan
+from nearsong.cli.similar import similar
+from nearsong.cli.status import status
+from nearsong.cli.train import show_report
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nearsong.evaluation import RankingScores
-    from nearsong.metric import MetricLearningToRank, Round
+    from nearsong.library import TrainingReport
+    from nearsong.library.records import Song
 
-# name -> (loader in sklearn.datasets, a C that suits its scale)
-_DATA_SETS = {
-    "wine": ("load_wine", 1e2),
-    "digits": ("load_digits", 1e1),
-    "iris": ("load_iris", 1e2),
-    "cancer": ("load_breast_cancer", 1e2),
-}
-_MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "ndcg": "NDCG@10", "precision_at_k": "precision@10"}
+SHOWN = 3
+"""Queries in the last table."""
 
 
 def demo(
-    data: Annotated[str, typer.Option(help=f"One of {', '.join(_DATA_SETS)}; all ship with scikit-learn.")] = "wine",
-    loss: Annotated[str, typer.Option(help="auc, mrr, ndcg, map or precision_at_k.")] = "auc",
-    c: Annotated[float | None, typer.Option("--C", help="Weight of the ranking loss against the trace.")] = None,
-    seed: Annotated[int, typer.Option(help="Chooses which half is held out.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Where the demo's music and library go.")] = Path("nearsong-demo"),
+    music: Annotated[Path | None, typer.Option(help="Your own folder of music.")] = None,
+    listens: Annotated[list[Path] | None, typer.Option(help="Your own listening history.")] = None,
+    artists: Annotated[int, typer.Option(help="How many artists to make up.")] = 72,
+    seed: Annotated[int, typer.Option(help="Another seed makes other music.")] = 0,
 ) -> None:
-    """Learn a metric on half of a labelled data set and rank it for the other half.
+    """Spend a first evening with nearsong: scan, import listens, train, ask, make a playlist, draw the map.
 
-    Example: nearsong demo --data digits --loss ndcg
+    Without music of your own it makes some: invented artists in eight styles as real audio files in several formats,
+    and simulated listeners. Nothing outside the folder is written.
+
+    Examples
+    --------
+        nearsong demo
+
+        nearsong demo --music ~/Music --listens lastfm.csv
     """
-    # Heavy imports wait until here, so that `nearsong --help` answers at once.
-    from scipy.sparse import csr_array
-    from sklearn import datasets
-    from sklearn.model_selection import train_test_split
+    if (music is None) != (not listens):
+        raise InvalidInputError("--music and --listens go together: a folder of music, and what was listened to.")
+    console = out()
+    folder.mkdir(parents=True, exist_ok=True)
+    choose_library(str(folder / "library.sqlite"))
+    histories, new_song = list(listens or []), None
+    if music is None:
+        made = _make_music(folder, artists, seed, console)
+        music, histories, new_song = made.music, [made.listens, made.playlists], made.new[0]
+    _say(console, "scan", music)
+    scan([music])
+    _say(console, "listens", "import", *histories)
+    listens_commands.import_(histories)
+    _say(console, "train")
+    report = _train(console)
+    with opened(None) as lib:
+        songs = lib.songs()
+        first = _a_song(songs, report)
+    if new_song is not None:
+        console.print("\nA new release: the library has never heard it, and nobody has played it.", style="dim")
+    query = str(new_song) if new_song is not None else first
+    _say(console, "similar", query, "--artist-once", "--why")
+    similar([query], n=5, artist_once=True, why=True)
+    evening = folder / "evening.m3u8"
+    _say(console, "playlist", first, "--length", "10", "--out", evening)
+    playlist([first], length=10, out_file=evening)
+    _say(console, "map", "--out", folder / "map.html")
+    map_(folder / "map.html")
+    _say(console, "status")
+    status()
+    _show_examples(report, {song.id: song for song in songs}, console)
 
-    from nearsong.evaluation import ranking_scores
-    from nearsong.metric import MetricLearningToRank
 
-    console = Console(highlight=False)
-    if data not in _DATA_SETS:
-        raise InvalidInputError(f"--data {data!r} is unknown; choose one of {', '.join(_DATA_SETS)}.")
-    loader, default_c = _DATA_SETS[data]
-    X, y = getattr(datasets, loader)(return_X_y=True)
-    known, unseen, known_y, unseen_y = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
+def _make_music(folder: Path, artists: int, seed: int, console: Console) -> Any:
+    from nearsong.library.demo_music import make_demo_library
+
+    console.print(f"Making up {artists} artists, their songs and their listeners ...", style="dim")
+    with showing("songs") as show:
+        made = make_demo_library(folder, n_artists=artists, seed=seed, progress=show)
+    styles = len(set(made.styles.values()))
+    console.print(f"{len(made.styles)} artists in {styles} styles; real audio files in {made.music}.", style="dim")
+    return made
+
+
+def _train(console: Console) -> "TrainingReport":
+    with opened(None) as lib, showing() as show:
+        report: TrainingReport = lib.train(progress=show, note=show.note)
+    show_report(report, console)
+    return report
+
+
+def _a_song(songs: "list[Song]", report: "TrainingReport") -> str:
+    """Choose a song to ask about: the first held-out example, or else the first with an artist and a title."""
+    by_id = {song.id: song for song in songs}
+    for example in report.examples:
+        if example.query in by_id:
+            return by_id[example.query].name
+    return next((song.name for song in songs if song.artist and song.title), str(songs[0].id))
+
+
+def _say(console: Console, *words: object) -> None:
+    """Show the command that a user would type."""
     console.print(
-        f"[bold]{data}[/]: {len(known)} items to learn from, {len(unseen)} held-out queries, {X.shape[1]} features.\n"
-        "An item is relevant for a query when both have the same label."
+        f"\n[bold cyan]$[/] [bold]nearsong {escape(shlex.join(str(word) for word in words))}[/]", soft_wrap=True
     )
-    started = time.perf_counter()
-    learner = _fit(MetricLearningToRank(loss, C=default_c if c is None else c), known, known_y, console)
-    seconds = time.perf_counter() - started
-    relevant = csr_array(unseen_y[:, None] == known_y[None, :])
-    before = ranking_scores(unseen, known, relevant)
-    after = ranking_scores(learner.transform(unseen), learner.transform(known), relevant)
-    console.print(_table(before, after))
-    rank, d = learner.components_.shape
-    compiled = ", mostly compiling, this once" if learner.history_[0].oracle_seconds > 1.0 else ""
+
+
+def _show_examples(report: "TrainingReport", songs: "dict[int, Song]", console: Console) -> None:
+    """Print what learning changed: held-out queries with the native and the learned answers, relevant ones marked."""
+    console.print()
+    examples = [example for example in report.examples if example.query in songs][:SHOWN]
+    if examples:
+        title = "What learning changed: songs by artists it was not shown, and what comes nearest"
+        table = Table(title=title, title_justify="left", show_lines=True)
+        table.add_column("query", overflow="fold", max_width=24)
+        for name in ("nearest by sound alone", "nearest as learned from listeners"):
+            table.add_column(name, overflow="ellipsis", no_wrap=True)
+        for example in examples:
+            table.add_row(
+                escape(songs[example.query].name),
+                _marked(example.native, example.native_relevant, songs),
+                _marked(example.learned, example.learned_relevant, songs),
+            )
+        console.print(table)
+        console.print(f"[green]✓[/] listeners of the one also listen to the other. {_hits(report)}", soft_wrap=True)
+    _show_scores(report, console)
+
+
+def _hits(report: "TrainingReport") -> str:
+    """Say how many of the first answers are relevant, over all examples and not only those shown."""
+    native = sum(sum(example.native_relevant) for example in report.examples)
+    learned = sum(sum(example.learned_relevant) for example in report.examples)
+    n = len(report.examples)
+    return f"Over {n} such songs: {native / n:.1f} of 5 by sound alone, {learned / n:.1f} of 5 as learned."
+
+
+def _marked(ids: Any, relevant: Any, songs: "dict[int, Song]") -> str:
+    lines = []
+    for song, good in zip(ids, relevant, strict=True):
+        name = escape(songs[song].name) if song in songs else f"song {song}"
+        lines.append(f"[green]✓ {name}[/]" if good else f"  {name}")
+    return "\n".join(lines)
+
+
+def _show_scores(report: "TrainingReport", console: Console) -> None:
+    score: Callable[[str, str], float | None] = report.score
+    native, learned = score("native", "known"), score("learned", "known")
+    if native is None or learned is None:
+        return
     console.print(
-        f"Learned in {learner.n_rounds_} rounds ({seconds:.1f} s{compiled}): {learner.gap_:.2%} from the optimum at "
-        f"most, rank {rank} of {d}.",
+        f"Held-out AUC: [bold]{native:.3f}[/] by sound alone, [bold]{learned:.3f}[/] as learned from listeners "
+        "(0.5 is chance, 1 perfect).",
         soft_wrap=True,
     )
-
-
-def _fit(learner: "MetricLearningToRank", X: Any, y: Any, console: Console) -> "MetricLearningToRank":
-    """Fit with a progress line: the gap falls by decades from 100 % to ``tol``."""
-    columns = (SpinnerColumn(), TextColumn("learning"), BarColumn(), TextColumn("{task.fields[note]}"))
-    quiet = not console.is_terminal
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=quiet) as progress:
-        decades = -math.log10(learner.tol)
-        task = progress.add_task("learning", total=decades, note="compiling, on the first run only")
-
-        def show(record: "Round") -> None:
-            note = f"round {record.round}, objective {record.best:.4g}, gap {record.gap:.2%}"
-            done = min(decades, -math.log10(max(record.gap, learner.tol)))
-            progress.update(task, completed=done, note=note)
-
-        learner.set_params(callback=show)
-        return learner.fit(X, y)
-
-
-def _table(before: "RankingScores", after: "RankingScores") -> Table:
-    """Put the scores side by side."""
-    table = Table(title="Ranking scores on held-out queries (1 = perfect)", title_justify="left")
-    for header in ("measure", "native distance", "learned metric", "change"):
-        table.add_column(header, justify="left" if header == "measure" else "right")
-    for name, title in _MEASURES.items():
-        old, new = getattr(before, name), getattr(after, name)
-        table.add_row(title, f"{old:.3f}", f"[bold]{new:.3f}[/]", f"{new - old:+.3f}")
-    return table
+    cold_native, cold_learned = score("native", "unknown"), score("learned", "unknown")
+    if cold_native is not None and cold_learned is not None:
+        console.print(f"Among artists it never saw at all: {cold_native:.3f} and {cold_learned:.3f}.", soft_wrap=True)

@@ -1,21 +1,12 @@
 """``nearsong experiment``: the paper's experiment on a data-set folder, and its report."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from nearsong.cli.progress import Stages, progress_bars
 from nearsong.errors import InvalidInputError
 
 experiment = typer.Typer(help="Run the paper's experiment on your data, and see what it shows.", no_args_is_help=True)
@@ -63,14 +54,14 @@ def run(
     chosen = {**(QUICK if quick else {}), **{name: value for name, value in given.items() if value is not None}}
     settings = Settings(**chosen, min_listeners=min_listeners, min_plays=min_plays, n_relevant=relevant, seed=seed)
     console = Console(stderr=True)
-    with _progress(console) as bar:
+    with progress_bars(console) as bars:
         run_experiment(
             dataset,
             out,
             settings,
             jobs=jobs,
             cluster=cluster,
-            progress=_Stages(bar),
+            progress=Stages(bars),
             note=lambda text: _note(console, text),
         )
     console.print(
@@ -88,37 +79,6 @@ def report(
 
     page = write_report(run, out)
     print(page)
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description:<26}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-        console=console,
-    )
-
-
-class _Stages:
-    """Turns (stage, done, total) into bars, one a stage; into a line every tenth where there is no terminal."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._tasks: dict[str, TaskID] = {}
-        self._tenths: dict[str, int] = {}
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            # what an earlier run did is not counted in the pace
-            self._tasks[stage] = self._bar.add_task(stage, total=total, completed=done)
-        self._bar.update(self._tasks[stage], completed=done)
-        tenth = 10 * done // total if total else 10
-        if not self._bar.console.is_terminal and self._tenths.get(stage) != tenth:
-            self._tenths[stage] = tenth
-            print(f"{stage}: {done} of {total}", file=sys.stderr, flush=True)
 
 
 def _note(console: Console, text: str) -> None:

@@ -1,7 +1,6 @@
 """The paper's experiment: a data-set folder in, tables out (paper IV); and made-up data with a known truth."""
 
 from nearsong.experiment.dataset import Dataset
-from nearsong.experiment.dataset_files import artist_key
 from nearsong.experiment.synthetic import Truth, make_dataset
 
-__all__ = ["Dataset", "Truth", "artist_key", "make_dataset"]
+__all__ = ["Dataset", "Truth", "make_dataset"]

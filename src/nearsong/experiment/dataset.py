@@ -25,8 +25,9 @@ from nearsong.audio import Frames, load_frames
 from nearsong.errors import DatasetError
 from nearsong.experiment import dataset_tags
 from nearsong.experiment.dataset_content import check_sound_files, read_frames, read_vector_names, read_vectors
-from nearsong.experiment.dataset_files import artist_key, find_one, read_table
+from nearsong.experiment.dataset_files import find_one, read_table
 from nearsong.experiment.dataset_listens import find_listens, read_listens
+from nearsong.names import artist_key
 from nearsong.validation import check_count
 
 __all__ = ["Dataset"]

@@ -7,8 +7,6 @@ the header being line 1.
 import contextlib
 import csv
 import gzip
-import re
-import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,35 +14,6 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from nearsong.errors import DatasetError
-
-_DASHES = re.compile(r"[-\u2010-\u2015\u2212]")
-_LEADING_THE = re.compile(r"^(the )+(?=.)")
-
-
-def artist_key(name: str) -> str:
-    """Return what an artist's name is compared by.
-
-    Lower case; accents stripped (the marks of Unicode's compatibility decomposition, NFKD); ``&`` read as "and" and
-    a hyphen as a space; all other punctuation and symbols removed; runs of white space made one space; a leading
-    "the" dropped. A name of nothing but punctuation keeps it. The key of a key is the key.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> [artist_key(name) for name in ["The Beatles", "Sigur Rós", "AC/DC", "A-ha", "Hall & Oates", "The The", "!!!"]]
-    ['beatles', 'sigur ros', 'acdc', 'a ha', 'hall and oates', 'the', '!!!']
-    """
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).lower())
-    words = _DASHES.sub(" ", plain).replace("&", " and ")
-    kept = "".join(letter for letter in words if letter.isalnum() or letter.isspace())
-    return _LEADING_THE.sub("", " ".join(kept.split())) or " ".join(plain.split())
 
 
 def find_one(folder: Path, names: Sequence[str]) -> Path | None:

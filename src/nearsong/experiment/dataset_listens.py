@@ -18,13 +18,13 @@ import scipy.sparse as sp
 from nearsong.errors import DatasetError
 from nearsong.experiment.dataset_files import (
     Rows,
-    artist_key,
     check_width,
     find_one,
     header_of,
     numbered,
     open_rows,
 )
+from nearsong.names import artist_key
 
 NAMES = tuple(
     name + packed

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import DatasetError
-from nearsong.experiment.dataset_files import artist_key, read_table
+from nearsong.experiment.dataset_files import read_table
+from nearsong.names import artist_key
 
 NAMES = ("tags.csv", "tags.csv.gz")
 

@@ -14,31 +14,21 @@ from nearsong import __version__
 from nearsong.errors import InvalidInputError
 from nearsong.executor import run_tasks
 from nearsong.experiment.dataset import Dataset
-from nearsong.experiment.methods import (
+from nearsong.experiment.methods import judge, learn_grid, pick_row, plain_vectors
+from nearsong.experiment.prepare import Prepared, Progress, load_prepared, prepare, save_whole, write_population
+from nearsong.experiment.protocol import choose_population, describe_part, make_split, shuffled_training, training_on
+from nearsong.experiment.results import ResultsFile, Row
+from nearsong.experiment.settings import Settings
+from nearsong.experiment.showcase import write_showcase
+from nearsong.model.held_out import Split, n_usable
+from nearsong.model.selection import (
     averaged_factor,
     best_of,
     ceiling_score,
     compress,
-    judge,
-    learn_grid,
-    pick_row,
-    plain_vectors,
     popularity_score,
     random_score,
 )
-from nearsong.experiment.prepare import Prepared, Progress, load_prepared, prepare, save_whole, write_population
-from nearsong.experiment.protocol import (
-    Split,
-    choose_population,
-    describe_part,
-    make_split,
-    n_usable,
-    shuffled_training,
-    training_on,
-)
-from nearsong.experiment.results import ResultsFile, Row
-from nearsong.experiment.settings import Settings
-from nearsong.experiment.showcase import write_showcase
 
 TAG_METHODS = ("tags_cosine", "tags_tfidf", "tags_mlr")
 SMD_METHODS = ("smd", "smd_mlr")
@@ -270,14 +260,13 @@ def _plain_row(split: Split, facts: Row, score: Any) -> Row:
 
 
 def _controls(prepared: Prepared, split: Split) -> list[Row]:
-    rows = []
-    if prepared.wants("random"):
-        rows.append(_plain_row(split, _facts("random"), random_score(prepared, split)))
-    if prepared.wants("popularity"):
-        rows.append(_plain_row(split, _facts("popularity"), popularity_score(prepared, split)))
-    if prepared.wants("ceiling"):
-        rows.append(_plain_row(split, _facts("ceiling"), ceiling_score(prepared, split)))
-    return rows
+    population, n_relevant, seed = prepared.population, prepared.settings.n_relevant, prepared.settings.seed
+    controls = {
+        "random": random_score(split, seed),
+        "popularity": popularity_score(population, split, n_relevant),
+        "ceiling": ceiling_score(population, split, n_relevant=n_relevant, seed=seed),
+    }
+    return [_plain_row(split, _facts(name), score) for name, score in controls.items() if prepared.wants(name)]
 
 
 def _plain(prepared: Prepared, split: Split, task: Task) -> list[Row]:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from nearsong.experiment.dataset import Dataset
-from nearsong.experiment.methods import averaged_factor, best_of, compress, learn_grid, plain_vectors
+from nearsong.experiment.methods import learn_grid, plain_vectors
 from nearsong.experiment.prepare import Prepared, save_whole
 from nearsong.experiment.protocol import make_split
 from nearsong.experiment.results import Row
+from nearsong.model.selection import averaged_factor, best_of, compress
 
 N_QUERIES = 200
 """Test songs among which the report looks for examples."""

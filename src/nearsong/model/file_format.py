@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -27,14 +28,7 @@ Model = TypeVar("Model")
 
 def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
     """Write header and arrays to a file, by way of another one beside it that takes its place when complete."""
-    try:
-        text = _canonical({"format": FORMAT, "version": VERSION, **header})
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"trained_on cannot be written as JSON ({error}); use numbers, texts and lists."
-        ) from error
-    facts = json.loads(text)
-    facts["checksum"] = _checksum(facts, arrays)
+    signed = _signed(header, arrays)
     target = Path(os.path.realpath(path)) if "\0" not in os.fspath(path) else Path(path)  # through links
     folder = target.parent
     name = folder / f".{target.name}.{secrets.token_hex(6)}.part"
@@ -46,7 +40,7 @@ def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: A
         raise ModelFileError(f"{target}: cannot be written ({reason}); check the folder.") from error
     try:
         with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **{_HEADER: _bytes_of(_canonical(facts))}, **arrays)  # type: ignore[arg-type]
+            _write(file, signed, arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, target)
@@ -57,6 +51,18 @@ def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: A
     _sync_folder(folder)
 
 
+def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Return the bytes that :func:`save_file` would write."""
+    file = io.BytesIO()
+    _write(file, _signed(header, arrays), arrays)
+    return file.getvalue()
+
+
+def load_bytes(data: bytes, build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
+    """Read what :func:`to_bytes` made, as :func:`load_file` does."""
+    return _built(io.BytesIO(data), "a model kept in the library", build)
+
+
 def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
     """Read a file, refuse it if anything is wrong, and return what ``build(header, arrays)`` makes of it."""
     try:
@@ -65,11 +71,32 @@ def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], 
         reason = getattr(error, "strerror", None) or error
         raise ModelFileError(f"{os.fspath(path)}: cannot be opened ({reason}); check the path.") from error
     with file:
-        header, arrays = _read(file, os.fspath(path))
+        return _built(file, os.fspath(path), build)
+
+
+def _built(file: Any, name: str, build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
+    header, arrays = _read(file, name)
     try:
         return build(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{os.fspath(path)}: its parts do not fit together ({error}); train it anew.") from error
+        raise ModelFileError(f"{name}: its parts do not fit together ({error}); train it anew.") from error
+
+
+def _signed(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
+    """Return the header with format, version and checksum."""
+    try:
+        text = _canonical({"format": FORMAT, "version": VERSION, **header})
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"trained_on cannot be written as JSON ({error}); use numbers, texts and lists."
+        ) from error
+    facts: dict[str, Any] = json.loads(text)
+    facts["checksum"] = _checksum(facts, arrays)
+    return facts
+
+
+def _write(file: Any, signed: Mapping[str, Any], arrays: Arrays) -> None:
+    np.savez(file, **{_HEADER: _bytes_of(_canonical(signed))}, **arrays)  # type: ignore[arg-type]
 
 
 def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -7,42 +7,23 @@ what it was trained on, in one file.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.audio import DeltaMFCC, Frames, map_audio_files, stream_frames
+from nearsong.audio import DeltaMFCC
 from nearsong.encoding import Codebook
 from nearsong.errors import AudioError, InvalidInputError
 from nearsong.metric import MetricLearningToRank
+from nearsong.model.ear import Ear, EncodedFile
 from nearsong.model.encoder import Encoder
-from nearsong.model.file_format import fingerprint, load_file, save_file
+from nearsong.model.file_format import fingerprint, load_bytes, load_file, save_file, to_bytes
 from nearsong.model.views import FloatArray, View, learn_view
-from nearsong.validation import check_count, check_positive, check_vectors
+from nearsong.validation import check_positive, check_vectors
 
 Path = str | os.PathLike[str]
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedFile:
-    """What a file sounds like.
-
-    Attributes
-    ----------
-    vector : array of shape (n_codewords,)
-        Its histograms.
-    seconds : float
-        How long it is.
-    damage : str or None
-        What was wrong with it, if something was and it could be used all the same.
-    """
-
-    vector: FloatArray
-    seconds: float
-    damage: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +73,7 @@ class SimilarityModel:
     def __post_init__(self) -> None:
         if not self.encoders or not self.views:
             raise InvalidInputError("a model needs at least one encoder and one view; use SimilarityModel.learn.")
-        for encoder in self.encoders:
-            if encoder.histogram.n_features != self.features.n_features:
-                raise InvalidInputError(
-                    f"the codebook is for frames of {encoder.histogram.n_features} numbers and the features give "
-                    f"{self.features.n_features}; use a codebook learned from such frames."
-                )
+        object.__setattr__(self, "_ear", Ear(self.encoders, self.features))
         for view in self.views:
             if not 0 <= view.encoder < len(self.encoders):
                 raise InvalidInputError(f"a view asks for encoder {view.encoder}; there are {len(self.encoders)}.")
@@ -105,9 +81,15 @@ class SimilarityModel:
                 raise InvalidInputError("a view and its encoder disagree on the number of codewords.")
 
     @property
+    def ear(self) -> Ear:
+        """What the model hears."""
+        found: Ear = self._ear  # type: ignore[attr-defined]
+        return found
+
+    @property
     def n_codewords(self) -> int:
         """Length of an encoded song."""
-        return sum(encoder.histogram.n_codewords for encoder in self.encoders)
+        return self.ear.n_codewords
 
     @property
     def rank(self) -> int:
@@ -232,12 +214,7 @@ class SimilarityModel:
         AudioError
             If a file gives no usable sound.
         """
-        if isinstance(source, str | os.PathLike):
-            return self._count(stream_frames(source, self.features))[0]
-        array = np.asarray(source)
-        if array.ndim == 1:
-            return self._count([self.features.transform(array)])[0]
-        return self._count([array])[0]
+        return self.ear.encode(source)
 
     def encode_all(self, songs: Iterable[Path | npt.ArrayLike]) -> FloatArray:
         """Return the histograms (songs x n_codewords) of songs as :meth:`encode` takes them, in this process."""
@@ -256,7 +233,7 @@ class SimilarityModel:
         path, EncodedFile or AudioError
             As they are done, in any order.
         """
-        return map_audio_files(partial(encode_file, self), paths, workers=workers, timeout=timeout, nice=nice)
+        return self.ear.encode_files(paths, workers=workers, timeout=timeout, nice=nice)
 
     def project(self, encoded: npt.ArrayLike) -> FloatArray:
         """Return the places of encoded songs: plain Euclidean distance between them is the learned distance.
@@ -284,36 +261,28 @@ class SimilarityModel:
         places = np.hstack([view.project(blocks[view.encoder]) for view in self.views])
         return places[0] if array.ndim == 1 else places
 
-    def _count(self, chunks: Iterable[Frames]) -> tuple[FloatArray, int]:
-        """Return the histograms of frames that come in chunks, and how many came."""
-        counters = [encoder.histogram.counter() for encoder in self.encoders]
-        for frames in chunks:
-            for counter in counters:
-                counter.add(frames)
-        return np.concatenate([counter.histogram() for counter in counters]), counters[0].n_frames
-
     # ---- keeping
 
     def save(self, path: Path) -> None:
         """Write the model to one file; whoever reads it finds the old one or the new one, never half of it."""
-        header: dict[str, Any] = {
-            "features": self.features.parameters(),
-            "encoders": [{"tau": encoder.tau} for encoder in self.encoders],
-            "views": [
-                {name: getattr(view, name) for name in ("encoder", "product_kernel", "weight", "spread")}
-                for view in self.views
-            ],
-            "trained_on": dict(self.trained_on),
-        }
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for i, encoder in enumerate(self.encoders):
-            for name in ("mean", "scale", "codewords", "counts"):
-                value = getattr(encoder.codebook, f"{name}_")
-                if value is not None:
-                    arrays[f"encoder{i}_{name}"] = value
+        save_file(path, self._header(), self._arrays())
+
+    def to_bytes(self) -> bytes:
+        """Return the model as bytes, the same as in a file."""
+        return to_bytes(self._header(), self._arrays())
+
+    def _header(self) -> dict[str, Any]:
+        views = [
+            {name: getattr(view, name) for name in ("encoder", "product_kernel", "weight", "spread")}
+            for view in self.views
+        ]
+        return {**self.ear.header(), "views": views, "trained_on": dict(self.trained_on)}
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        arrays = self.ear.arrays()
         for i, view in enumerate(self.views):
             arrays |= {f"view{i}_{name}": getattr(view, name) for name in ("mean", "basis", "factor")}
-        save_file(path, header, arrays)
+        return arrays
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -327,21 +296,15 @@ class SimilarityModel:
         return load_file(path, cls._build)
 
     @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the model of bytes that :meth:`to_bytes` made; refuses what :meth:`load` refuses."""
+        return load_bytes(data, cls._build)
+
+    @classmethod
     def _build(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        encoders = []
-        for i, facts in enumerate(header["encoders"]):
-            mean, scale, words = (arrays[f"encoder{i}_{name}"] for name in ("mean", "scale", "codewords"))
-            codebook = Codebook.from_arrays(mean, scale, words, arrays.get(f"encoder{i}_counts"))
-            encoders.append(Encoder(codebook, check_count(facts["tau"], "tau")))
+        ear = Ear.build(header, arrays)
         views = []
         for i, facts in enumerate(header["views"]):
             mean, basis, factor = (arrays[f"view{i}_{name}"] for name in ("mean", "basis", "factor"))
             views.append(View(mean=mean, basis=basis, factor=factor, **facts))
-        return cls(encoders, views, DeltaMFCC(**header["features"]), dict(header["trained_on"].items()))
-
-
-def encode_file(model: SimilarityModel, path: Path) -> EncodedFile:
-    """Encode one file and say how long it is; what a scan's workers do."""
-    damages: list[str] = []
-    vector, n_frames = model._count(stream_frames(path, model.features, on_damage=damages.append))
-    return EncodedFile(vector, (n_frames - 1) * model.features.seconds_a_frame, damages[0] if damages else None)
+        return cls(ear.encoders, views, ear.features, dict(header["trained_on"].items()))

@@ -1,0 +1,220 @@
+"""Seeds and filters -> the nearest songs of the library.
+
+A seed is a song of the library or a file it has never heard. With several seeds a song is as near as to its nearest
+seed, each seed's distances in its own unit, as in a playlist: the middle between a piano and a drum is neither.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nearsong.errors import InvalidInputError
+from nearsong.library.file_tags import read_tags
+from nearsong.library.playlist import nearest_of_seeds
+from nearsong.library.records import Neighbour, Song
+from nearsong.library.space import Space
+from nearsong.names import artist_key, primary_artist, title_key
+from nearsong.validation import check_count
+
+_FETCH = 4
+"""Songs asked for, for each one wanted, when some will be left out afterwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seed:
+    """Where to ask from.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    place : array of shape (rank,)
+        Where it is.
+    song : Song or None
+        None for a file outside the library.
+    vector : array of shape (n_codewords,) or None
+        What a file outside the library sounds like.
+    artist_key, title_key : str
+        What it is recognised by.
+    """
+
+    name: str
+    place: npt.NDArray[Any]
+    song: Song | None
+    vector: npt.NDArray[np.float64] | None
+    artist_key: str
+    title_key: str
+
+
+SeedLike = Seed | Song | int | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which songs may be answered.
+
+    Attributes
+    ----------
+    artist_once : bool
+        Only the nearest song of every artist.
+    new_artists : bool
+        No songs by the seeds' own artists.
+    exclude_artists : tuple of str
+        Artists that are not wanted.
+    genres : tuple of str
+        Only songs whose genre contains one of these; upper and lower case are the same.
+    year_from, year_to : int or None
+        Only songs from these years; songs without a year are left out when one is given.
+    fewer_plays : float or None
+        Only songs that were played less often than this.
+    """
+
+    artist_once: bool = False
+    new_artists: bool = False
+    exclude_artists: tuple[str, ...] = ()
+    genres: tuple[str, ...] = ()
+    year_from: int | None = None
+    year_to: int | None = None
+    fewer_plays: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.year_from is not None and self.year_to is not None and self.year_from > self.year_to:
+            raise InvalidInputError(f"the years {self.year_from} to {self.year_to} run backwards; swap them.")
+
+    def allowed(
+        self, space: Space, seeds: Sequence[Seed], plays: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Say which songs of a space may be answered; ``plays`` are counts of its songs."""
+        unwanted = {artist_key(primary_artist(name)) for name in self.exclude_artists}
+        if self.new_artists:
+            unwanted |= {seed.artist_key for seed in seeds} - {""}
+        genres = [genre.casefold() for genre in self.genres]
+        mask = np.ones(len(space.songs), dtype=bool)
+        if unwanted or genres or self.year_from is not None or self.year_to is not None:
+            mask = np.array([self._fits(song, unwanted, genres) for song in space.songs], dtype=bool)
+        if self.fewer_plays is not None:
+            if plays is None:
+                raise InvalidInputError("fewer_plays needs play counts; import listens first.")
+            mask &= plays < self.fewer_plays
+        for seed in seeds:
+            if seed.song is not None and seed.song.id in space.row_of:
+                mask[space.row_of[seed.song.id]] = False
+        return mask
+
+    def _fits(self, song: Song, unwanted: set[str], genres: Sequence[str]) -> bool:
+        if song.artist_key in unwanted:
+            return False
+        if genres and not any(genre in song.genre.casefold() for genre in genres):
+            return False
+        if self.year_from is None and self.year_to is None:
+            return True
+        return song.year is not None and (self.year_from or 0) <= song.year <= (self.year_to or 9999)
+
+
+def resolve(space: Space, seed: SeedLike) -> Seed:
+    """Turn a song, an id, a name or a path into a seed; a file outside the library is heard."""
+    if isinstance(seed, Seed):
+        return seed
+    if isinstance(seed, Song):
+        return _of_song(space, seed)
+    text = str(seed) if isinstance(seed, int) else os.path.expanduser(os.fspath(seed))
+    is_number = text.isascii() and text.isdigit()
+    if not isinstance(seed, int) and os.path.isfile(text) and not (is_number and int(text) in space.row_of):
+        song = space.song_at(text)
+        return _of_file(space, text) if song is None else _of_song(space, song)
+    return _of_song(space, space.finder.find(text))
+
+
+def _of_song(space: Space, song: Song) -> Seed:
+    return Seed(song.name, space.place_of(song), song, None, song.artist_key, title_key(song.title))
+
+
+def _of_file(space: Space, path: str) -> Seed:
+    vector = space.model.encode(path)
+    tags = read_tags(path)
+    name = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else os.path.basename(path)
+    key = artist_key(primary_artist(tags.artist)) if tags.artist else ""
+    return Seed(name, space.model.project(vector), None, vector, key, title_key(tags.title))
+
+
+def similar(
+    space: Space,
+    seeds: Sequence[Seed],
+    n: int = 10,
+    filters: Filters | None = None,
+    plays: npt.NDArray[np.float64] | None = None,
+) -> list[Neighbour]:
+    """Return the nearest songs.
+
+    Parameters
+    ----------
+    space : Space
+    seeds : sequence of Seed
+    n : int
+        How many at most.
+    filters : Filters, optional
+    plays : array of shape (n_songs,), optional
+        How often the songs of the space were played; for ``fewer_plays``.
+
+    Returns
+    -------
+    list of Neighbour
+        The nearest first. Copies of a seed (the same artist and title at no distance) are left out.
+    """
+    n = check_count(n, "n")
+    if not seeds:
+        raise InvalidInputError("no seed came; give a song, a file or its name.")
+    filters = filters or Filters()
+    allowed = filters.allowed(space, seeds, plays)
+    possible, fetch = int(allowed.sum()), n + len(seeds)
+    while True:
+        fetch = min(fetch, possible)
+        if not fetch:
+            return []
+        ids, distances = _nearest(space, seeds, fetch, allowed)
+        chosen = _chosen(space, seeds, ids, distances, n, filters.artist_once)
+        if len(chosen) == n or fetch == possible:
+            break
+        fetch *= _FETCH
+    found = np.array([distance for _, distance in chosen])
+    similarities = space.calibration.similarity(found)
+    return [
+        Neighbour(song, float(distance), float(similarity))
+        for (song, distance), similarity in zip(chosen, similarities, strict=True)
+    ]
+
+
+def _nearest(space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
+    """Return the ids and distances of the nearest songs that are allowed."""
+    if len(seeds) == 1:
+        return space.index.nearest(seeds[0].place, k, allowed=None if allowed.all() else allowed)
+    away = np.stack(
+        [np.linalg.norm(space.places - np.asarray(seed.place, dtype=np.float64), axis=1) for seed in seeds], axis=1
+    )
+    distances = np.where(allowed, nearest_of_seeds(away), np.inf)
+    rows = np.lexsort((space.ids, distances))[:k]
+    return space.ids[rows], distances[rows]
+
+
+def _chosen(
+    space: Space, seeds: Sequence[Seed], ids: Any, distances: Any, n: int, artist_once: bool
+) -> list[tuple[Song, float]]:
+    chosen: list[tuple[Song, float]] = []
+    seen: set[str] = set()
+    copies = {(seed.artist_key, seed.title_key) for seed in seeds if seed.title_key}
+    for song_id, distance in zip(ids.tolist(), distances.tolist(), strict=True):
+        song = space.songs[space.row_of[song_id]]
+        if copies and distance < 1e-6 and (song.artist_key, title_key(song.title)) in copies:
+            continue
+        if artist_once and song.artist_key:
+            if song.artist_key in seen:
+                continue
+            seen.add(song.artist_key)
+        chosen.append((song, distance))
+        if len(chosen) == n:
+            break
+    return chosen

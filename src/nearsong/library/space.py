@@ -1,0 +1,127 @@
+"""The library as it answers: the active model, its songs and their places, loaded once."""
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nearsong.errors import LibraryError
+from nearsong.library.calibration import Calibration
+from nearsong.library.index import PlaceIndex
+from nearsong.library.records import Song
+from nearsong.library.search import SongFinder
+from nearsong.library.store import Store
+from nearsong.model import SimilarityModel
+from nearsong.names import artist_key, primary_artist
+
+Progress = Callable[[str, int, int], None]
+
+
+class Space:
+    """Songs in the space of one model.
+
+    Attributes
+    ----------
+    model_id : int
+    model : SimilarityModel
+    songs : list of Song
+        Those that can be played, by id.
+    places : array of shape (n_songs, rank), float32
+        Row i is where song i is.
+    artists : array of int64 and shape (n_songs,)
+        Numbers of the songs' artists; -1 where there is none.
+    """
+
+    def __init__(
+        self, model_id: int, model: SimilarityModel, songs: list[Song], places: npt.NDArray[np.float32], cache: Path
+    ) -> None:
+        self.model_id, self.model, self.songs, self.places = model_id, model, songs, places
+        self._cache = cache
+        self.ids = np.array([song.id for song in songs], dtype=np.int64)
+        self.row_of = {song.id: row for row, song in enumerate(songs)}
+        numbers: dict[str, int] = {}
+        self.artists = np.array(
+            [numbers.setdefault(song.artist_key, len(numbers)) if song.artist_key else -1 for song in songs],
+            dtype=np.int64,
+        )
+
+    @classmethod
+    def load(cls, store: Store, model_id: int | None = None) -> "Space":
+        """Read a model and its songs; by default the one that answers.
+
+        Raises
+        ------
+        LibraryError
+            If no model answers yet.
+        """
+        model_id = store.models.active if model_id is None else store.models.row(model_id).id
+        if model_id is None:
+            raise LibraryError(
+                f"the library {store.name} holds no songs to compare; begin with `nearsong scan FOLDER`."
+            )
+        model = SimilarityModel.from_bytes(store.models.data(model_id))
+        ids, places = store.songs.places(model_id)
+        songs = {song.id: song for song in store.songs.all() if not song.missing}
+        rows = np.array([song in songs for song in ids.tolist()], dtype=bool)
+        kept = [songs[song] for song in ids[rows].tolist()]
+        return cls(model_id, model, kept, places[rows].reshape(len(kept), -1), store.cache)
+
+    @cached_property
+    def index(self) -> PlaceIndex:
+        """What finds the nearest."""
+        return PlaceIndex.build(self.places, self.ids, cache=self._cache)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What a distance means in this library."""
+        return Calibration.fit(self.places)
+
+    @cached_property
+    def finder(self) -> SongFinder:
+        """What finds songs by their names."""
+        return SongFinder(self.songs)
+
+    @cached_property
+    def by_path(self) -> dict[str, Song]:
+        """Songs by their absolute paths."""
+        return {song.path: song for song in self.songs}
+
+    def place_of(self, song: Song) -> npt.NDArray[np.float32]:
+        """Return where a song is."""
+        row = self.row_of.get(song.id)
+        if row is None:
+            raise LibraryError(f"{song.name} (id {song.id}) has no place yet; run `nearsong scan`.")
+        place: npt.NDArray[np.float32] = self.places[row]
+        return place
+
+    def song_at(self, path: str | os.PathLike[str]) -> Song | None:
+        """Return the song of a file, if it is in the library."""
+        return self.by_path.get(os.path.abspath(os.path.expanduser(os.fspath(path))))
+
+    def rows_of_artist(self, name: str) -> npt.NDArray[np.bool_]:
+        """Say which songs are by an artist."""
+        key = artist_key(primary_artist(name))
+        return np.array([song.artist_key == key for song in self.songs], dtype=bool)
+
+
+def agreement(first: Space, second: Space, *, n: int, sample: int, seed: int) -> float:
+    """Return how many of the ``n`` nearest songs two models have in common, as a share, over a sample of songs."""
+    common = sorted(set(first.row_of) & set(second.row_of))
+    if len(common) < 2:
+        raise LibraryError(
+            f"models {first.model_id} and {second.model_id} have no songs in common; use each once, then compare."
+        )
+    chosen = np.random.default_rng(seed).permutation(common)[:sample]
+    k = min(n + 1, len(common))
+    nearest = [
+        space.index.nearest(space.places[[space.row_of[int(song)] for song in chosen]], k)[0]
+        for space in (first, second)
+    ]
+    shared = [
+        len((set(mine.tolist()) & set(theirs.tolist())) - {int(song)}) / (k - 1)
+        for song, mine, theirs in zip(chosen, *nearest, strict=True)
+    ]
+    return float(np.mean(shared))

@@ -1,0 +1,100 @@
+"""The library -> what it holds, what is missing and what to do next."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nearsong.library.store import PENDING, Store
+from nearsong.library.training_data import FEWEST_ARTISTS
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a library holds.
+
+    Attributes
+    ----------
+    library : str
+        Where it is.
+    folders : tuple of str
+        That were scanned.
+    songs, artists, seconds : int, int, float
+        Songs that can be compared, by how many artists, how long in all.
+    missing, unreadable, damaged, unheard : int
+        Songs whose file is gone; files that give no sound; files that could be used in part; songs that the current
+        codebook has not heard yet.
+    histories, listens, users : int
+        Listening histories, their rows, and the users and playlists in them.
+    model : dict or None
+        The model that answers: id, kind, created, and its held-out scores.
+    next : tuple of str
+        What to do next.
+    """
+
+    library: str
+    folders: tuple[str, ...]
+    songs: int
+    artists: int
+    seconds: float
+    missing: int
+    unreadable: int
+    damaged: int
+    unheard: int
+    histories: int
+    listens: int
+    users: int
+    model: dict[str, Any] | None
+    next: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as JSON has it."""
+        return asdict(self)
+
+
+def status_of(store: Store) -> Status:
+    """Look at a library."""
+    counts = store.songs.counts(store.models.current_ear)
+    sources = store.listens.sources()
+    active = store.models.active
+    model = None
+    if active is not None:
+        row = store.models.row(active)
+        model = {"id": row.id, "kind": row.kind, "created": row.created, **row.facts}
+    found = Status(
+        library=store.name,
+        folders=tuple(store.songs.roots()),
+        songs=int(counts["songs"]),
+        artists=int(counts["artists"]),
+        seconds=float(counts["seconds"]),
+        missing=int(counts["missing"]),
+        unreadable=int(counts["unreadable"]),
+        damaged=int(counts["damaged"]),
+        unheard=max(0, int(counts["songs"] - counts["heard"])),
+        histories=len(sources),
+        listens=sum(source.rows for source in sources),
+        users=store.listens.n_users(),
+        model=model,
+        next=(),
+    )
+    return Status(**{**asdict(found), "next": tuple(_advice(found, store))})
+
+
+def _advice(status: Status, store: Store) -> list[str]:
+    if not status.songs:
+        return ["Scan a folder of music: nearsong scan FOLDER"]
+    advice = []
+    if store.models.setting(PENDING) is not None or status.unheard:
+        advice.append(f"{status.unheard:,} songs have not been heard yet: nearsong scan")
+    if status.missing:
+        advice.append(
+            f"{status.missing:,} songs' files are gone: bring them back and `nearsong scan`, or forget them with "
+            "`nearsong scan --prune`"
+        )
+    if not status.histories:
+        advice.append("Import what was listened to: nearsong listens import FILES")
+    elif status.model is None or status.model["kind"] == "native":
+        advice.append("Learn from the listens: nearsong train")
+    if status.artists < FEWEST_ARTISTS:
+        advice.append(f"{status.artists} artists are few to learn from; music by more of them would help")
+    if not advice:
+        advice.append('Ask: nearsong similar "ARTIST - TITLE", nearsong playlist, nearsong map')
+    return advice

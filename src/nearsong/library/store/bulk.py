@@ -1,0 +1,51 @@
+"""Many rows at once, in each database's own words: several times as fast as through SQLAlchemy's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from nearsong.library.store.database import Connection
+
+_ASKED = 10_000
+"""Keys asked for at once; SQLite takes at most 32,766."""
+
+
+def insert_rows(
+    connection: Connection,
+    table: sa.Table,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    keys: Sequence[str] = (),
+) -> None:
+    """Insert rows; where ``keys`` are given, those that are there under the same ones are replaced."""
+    if not rows:
+        return
+    names = ", ".join(columns)
+    if connection.dialect.name == "postgresql" and not keys:
+        raw: Any = connection.connection.driver_connection
+        with raw.cursor() as cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        return
+    marks = ", ".join([_mark(connection)] * len(columns))
+    command = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
+    if keys:
+        changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in keys)
+        command += f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+    connection.exec_driver_sql(command, [tuple(row) for row in rows])
+
+
+def ids_by_key(connection: Connection, table: sa.Table, keys: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the ids of those rows of a table that have one of some keys."""
+    found: dict[bytes, int] = {}
+    for start in range(0, len(keys), _ASKED):
+        part = tuple(keys[start : start + _ASKED])
+        marks = ", ".join([_mark(connection)] * len(part))
+        query = f"SELECT key, id FROM {table.name} WHERE key IN ({marks})"
+        found |= {bytes(key): number for key, number in connection.exec_driver_sql(query, part).all()}
+    return found
+
+
+def _mark(connection: Connection) -> str:
+    return "%s" if connection.dialect.name == "postgresql" else "?"

@@ -1,0 +1,299 @@
+"""A path or a URL -> an open database: SQLite in one file, or PostgreSQL; errors in one line.
+
+SQLite runs in write-ahead mode: readers never wait, writers wait for each other, and a process that is killed leaves
+the last finished transaction. On PostgreSQL writers take turns by a lock of their own, so that everything above
+needs to think of one kind of concurrency only.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.library.store.schema import VERSION, metadata, settings
+
+ENVIRONMENT = "NEARSONG_LIBRARY"
+FILE_NAME = "library.sqlite"
+_PATIENCE = 60.0
+"""Seconds a writer waits for another one."""
+
+_TURN = 7_217_274
+"""PostgreSQL's lock under this number is held by whoever writes."""
+
+_PAGE = 16_384
+"""Bytes: a page of the file holds three vectors of 1,024 numbers; SQLite's 4,096 would hold none."""
+
+Connection = sa.Connection
+
+
+def default_place() -> str:
+    """Return where the library is when nobody says: NEARSONG_LIBRARY, or a file in the user's data folder."""
+    return os.environ.get(ENVIRONMENT) or str(Path(platformdirs.user_data_dir("nearsong")) / FILE_NAME)
+
+
+def default_cache() -> Path:
+    """Return the folder for things that can be made again, where the library has no folder of its own."""
+    return Path(platformdirs.user_cache_dir("nearsong"))
+
+
+class Database:
+    """An open database.
+
+    Parameters
+    ----------
+    place : path-like or str
+        A file, a folder (the file in it is ``library.sqlite``), or a URL such as ``postgresql://user@host/name``.
+    create : bool
+        Whether to make it if it is not there.
+
+    Attributes
+    ----------
+    name : str
+        Where it is, without password.
+    path : Path or None
+        The file, where it is one.
+    """
+
+    def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
+        url = _url_of(os.fsdecode(place))
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self.path = Path(str(url.database)) if self.is_sqlite else None
+        self.name = str(self.path) if self.path else _shown(url)
+        self._writing = threading.local()
+        if self.path is not None:
+            self._check_file(self.path, create)
+        self._engine = _engine(url)
+        self._driver_error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
+        try:
+            with self.translated():
+                self._prepare(create)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one state of the library."""
+        with self.translated(), self._engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose changes all happen at the end, or none of them; others wait for their turn."""
+        if getattr(self._writing, "now", False):
+            raise RuntimeError("this thread is writing already and would wait for itself; use that connection.")
+        with self.translated(), self._engine.connect() as connection:
+            connection.execution_options(writing=True)
+            self._writing.now = True
+            try:
+                with connection.begin():
+                    if not self.is_sqlite:
+                        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
+                    yield connection
+            finally:
+                self._writing.now = False
+
+    def upsert(self, table: sa.Table, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> Any:
+        """Return a statement that inserts rows, or replaces those that are there under the same keys."""
+        insert: Any = (sqlite if self.is_sqlite else postgresql).insert(table)
+        others = [name for name in rows[0] if name not in keys]
+        if not others:
+            return insert.on_conflict_do_nothing(index_elements=list(keys))
+        return insert.on_conflict_do_update(
+            index_elements=list(keys), set_={name: insert.excluded[name] for name in others}
+        )
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn what the database says into one line."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise LibraryError(f"the library {self.name} {_reason(str(error.orig), self.is_sqlite)}") from error
+        except SQLAlchemyError as error:
+            raise LibraryError(f"the library {self.name} cannot be used ({_first_line(str(error))}).") from error
+        except self._driver_error as error:  # where the driver is spoken to directly
+            raise LibraryError(f"the library {self.name} {_reason(str(error), self.is_sqlite)}") from error
+
+    def _check_file(self, path: Path, create: bool) -> None:
+        if os.path.exists(path):
+            return
+        if not create:
+            raise LibraryError(f"there is no library at {path}; begin with `nearsong scan FOLDER`.")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LibraryError(
+                f"the library's folder {path.parent} cannot be made ({error.strerror}); choose another place "
+                f"with --library or {ENVIRONMENT}."
+            ) from error
+
+    def _prepare(self, create: bool) -> None:
+        with self.reading() as connection:
+            found = self._format(connection)
+        if found is None:
+            if not create:
+                raise LibraryError(f"there is no library at {self.name}; begin with `nearsong scan FOLDER`.")
+            if self.is_sqlite:
+                self._keep_a_log()
+            with self.writing() as connection:
+                # of two programs that begin at once the second waits, then finds all made
+                if self._format(connection) is None:
+                    self._create(connection)
+        elif found != str(VERSION):
+            raise LibraryError(
+                f"the library {self.name} has format {found}, and this nearsong reads {VERSION}; use the nearsong "
+                "that made it, or scan into a new library."
+            )
+
+    def _format(self, connection: Connection) -> str | None:
+        """Return the version of the tables, None if there are none; refuse those of another program."""
+        inspector = sa.inspect(connection)
+        there = set(inspector.get_table_names()) - {"sqlite_sequence"}
+        ours = set(metadata.tables)
+        if not (there if self.is_sqlite else there & ours):
+            return None
+        columns = {column["name"] for column in inspector.get_columns("settings")} if "settings" in there else set()
+        found: str | None = None
+        if columns == {"name", "value"}:
+            found = connection.execute(sa.select(settings.c.value).where(settings.c.name == "schema")).scalar()
+        if found is None:
+            advice = "choose another file" if self.is_sqlite else "give nearsong a database of its own"
+            raise LibraryError(f"{self.name} holds tables of another program and is not a library; {advice}.")
+        return found
+
+    def _create(self, connection: Connection) -> None:
+        if not self.is_sqlite:
+            letters = connection.execute(sa.text("SHOW server_encoding")).scalar_one()
+            if letters != "UTF8":
+                raise LibraryError(
+                    f"the database {self.name} is encoded as {letters}, which cannot hold all names; make one with "
+                    "ENCODING 'UTF8'."
+                )
+        metadata.create_all(connection)
+        connection.execute(settings.insert(), {"name": "schema", "value": str(VERSION)})
+
+    def _keep_a_log(self) -> None:
+        """Set a new file up for write-ahead mode, which it keeps."""
+        with self._engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute(f"PRAGMA page_size={_PAGE}").close()
+            deadline = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    raw.execute("PRAGMA journal_mode=WAL").close()
+                    return
+                except self._driver_error as error:  # SQLite does not wait here for another who does the same
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.02)
+
+
+def _url_of(text: str) -> sa.URL:
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=_file_of(text))
+    try:
+        url = sa.make_url(text)
+    except (SQLAlchemyError, ValueError) as error:
+        raise InvalidInputError(
+            "--library is no URL that can be read; write postgresql://user:password@host/name."
+        ) from error
+    kind = url.drivername.split("+")[0]
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise InvalidInputError(
+            f"--library asks for {kind}, which nearsong does not speak; use a path or postgresql://..."
+        )
+    if url.database in (None, "", ":memory:"):
+        raise InvalidInputError("--library asks for a library in memory, which would be forgotten; give a file.")
+    return sa.URL.create("sqlite", database=_file_of(str(url.database)))
+
+
+def _file_of(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise InvalidInputError(f"--library {text!r} is no path; give a file, a folder or a URL.")
+    path = os.path.abspath(os.path.expanduser(text))
+    return os.path.join(path, FILE_NAME) if os.path.isdir(path) or text.endswith(("/", os.sep)) else path
+
+
+def _shown(url: sa.URL) -> str:
+    """Return a URL as it may be printed: no password, and no options, which may hold one too."""
+    plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database)
+    return plain.render_as_string()
+
+
+def _engine(url: sa.URL) -> sa.Engine:
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url)
+    try:
+        patience = {} if "connect_timeout" in url.query else {"connect_timeout": 15}
+        engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"client_encoding": "utf8", **patience})
+    except (ImportError, NoSuchModuleError) as error:
+        raise InvalidInputError("PostgreSQL needs its driver: pip install 'nearsong[postgres]'.") from error
+
+    @sa.event.listens_for(engine, "connect")
+    def _(connection: Any, _record: Any) -> None:
+        connection.execute(f"SET lock_timeout = {round(1000 * _PATIENCE)}")
+        connection.commit()
+
+    return engine
+
+
+def _sqlite_engine(url: sa.URL) -> sa.Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE, "check_same_thread": False})
+
+    @sa.event.listens_for(engine, "connect")
+    def _(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say when a transaction begins
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-65536"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @sa.event.listens_for(engine, "begin")
+    def _(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writing")
+        # a writer takes its place at once: one that read first and writes later could not be let through
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip().rstrip(".") for line in text.splitlines() if line.strip()), "no reason given")
+
+
+_REASONS = (
+    (("locked", "busy", "lock timeout"), "was kept busy by another program; try again when it is done."),
+    (("not a database",), "is not a library: the file is of another kind; choose another with --library."),
+    (("malformed", "corrupt"), "is damaged; put back a copy, or scan into a new library."),
+    (("unable to open",), "cannot be opened; check the path and its rights, or choose another with --library."),
+    (("readonly", "read-only"), "cannot be written to; check its rights."),
+    (("disk is full", "no space left"), "cannot grow: the disk is full; make room and start again, nothing is lost."),
+    (("authentication failed", "no password supplied"), "refused the user or the password; check the URL."),
+)
+
+
+def _reason(text: str, is_sqlite: bool) -> str:
+    """Say what the database's words mean and what to do."""
+    low = text.lower()
+    for words, meaning in _REASONS:
+        if any(word in low for word in words):
+            return meaning
+    advice = "check the disk." if is_sqlite else "check the URL, and that the server runs."
+    return f"cannot be used ({_first_line(text)}); {advice}"

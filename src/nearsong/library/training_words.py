@@ -1,0 +1,188 @@
+"""A training's report -> plain words and a table, for people who do not know what an AUC is."""
+
+from nearsong.library.held_out_report import Estimate, TrainingReport
+from nearsong.library.training_data import FEWEST_ARTISTS, FEWEST_LISTENERS
+
+WELL = 100
+"""Artists from which learning does well; with fewer, more would help."""
+
+LABELS = {
+    "random": "chance",
+    "popularity": "popularity alone, no sound",
+    "native": "native: sound alone",
+    "imported": "imported model",
+    "learned": "learned from listeners",
+    "ceiling": "half of the listeners predict the others",
+}
+
+MEANING = (
+    "AUC is the share of pairs (a song that listeners find similar, one that they do not) in the right order: 0.5 is "
+    "chance, 1 is perfect. In parentheses: 95 % confidence intervals over artists."
+)
+
+MORE = "Import listening histories of more people, a longer history with times, or more playlists"
+
+
+def table_rows(report: TrainingReport) -> list[tuple[str, str, str]]:
+    """Return the table of scores: a header, then a row for each method; the header alone if nothing was measured.
+
+    Examples
+    --------
+    >>> from nearsong.library.held_out_report import Estimate, ReportRow, TrainingReport
+    >>> native = ReportRow("native", Estimate(0.641, 0.612, 0.67, 99), None)
+    >>> for row in table_rows(TrainingReport("learned", "gain", rows=(native,))):
+    ...     print(row)
+    ('AUC', 'songs it learned from', 'artists never seen')
+    ('native: sound alone', '0.641 (0.612 to 0.670)', '')
+    """
+    rows = [("AUC", "songs it learned from", "artists never seen")]
+    rows += [(LABELS.get(row.name, row.name), _score(row.known), _score(row.unknown)) for row in report.rows]
+    return rows
+
+
+def sentences(report: TrainingReport) -> list[str]:
+    """Return what a report says: the decision, what it was learned from, what was gained, and what would help."""
+    said = [decision(report), learned_from(report)]
+    if report.rows:
+        said += [MEANING, *_gains(report), *_beside_others(report)]
+    said += [advice(report), *report.notes]
+    return [sentence for sentence in said if sentence]
+
+
+def decision(report: TrainingReport) -> str:
+    """Say what answers from now on and why; nothing if nothing was to be decided."""
+    artists = f"{_number(report.artists_known, 'artist')} of the library {_has(report.artists_known)}"
+    enough = f"{artists} {report.min_listeners} or more listeners"
+    if report.unit == "song":
+        enough = f"songs of {report.artists_known:,} artists have {report.min_listeners} or more listeners"
+    why = {
+        "gain": f"The learned metric answers from now on (loss {report.loss}, C {report.C or 0:g}): for artists it "
+        "was not shown it ranks better than sound alone does.",
+        "few_artists": f"Too little to learn from: {enough}, and at least {FEWEST_ARTISTS} are needed.",
+        "few_listeners": f"Too little to learn from: {_number(report.listeners, 'listener')} "
+        f"{_has(report.listeners)} two or more of the library's known {report.unit}s in common with others, and at "
+        f"least {FEWEST_LISTENERS} are needed.",
+        "same_sound": "Nothing to learn from: all songs sound the same to this codebook.",
+        "nothing_to_judge": "Nothing can be judged: listeners relate too few of the songs to each other, or all of "
+        "them alike.",
+        "no_gain": "Learning did not help: artists held out are ranked no better than by sound alone.",
+        "worse_on_new": "Learning did not carry over: among songs of artists it never saw, the learned metric is "
+        "worse than sound alone.",
+        "only_popularity": "What was learned may be no more than whom everybody listens to: the learned metric is "
+        "not surely above popularity alone, and not surely better than sound alone among artists it never saw.",
+        "asked": "",
+    }[report.reason]
+    return f"{why} The native metric is kept.".strip() if report.decision == "native" else why
+
+
+def learned_from(report: TrainingReport) -> str:
+    """Say how many artists, songs and listeners there were."""
+    if report.reason in ("few_artists", "few_listeners") or not report.artists:
+        return ""
+    kinds = [f"{n:,} {kind}" for kind, n in report.listener_kinds.items() if n]
+    of = f" (of {_and(kinds)})" if kinds else ""
+    told = (
+        f"{_number(report.artists, 'artist')} with {report.min_listeners} or more listeners each, "
+        f"{_number(report.songs, 'song')}, {_number(report.listeners, 'listener')}{of}"
+    )
+    if report.unit == "song":
+        told = (
+            f"{_number(report.songs, 'song')} with {report.min_listeners} or more listeners each by "
+            f"{_number(report.artists, 'artist')}, {_number(report.listeners, 'listener')}{of}"
+        )
+    if report.songs < report.songs_known:
+        told += f"; a sample, of {report.songs_known:,} songs by {report.artists_known:,} artists"
+    times = "once" if report.n_splits == 1 else f"{report.n_splits} times"
+    verb = "Learned from" if report.decision == "learned" else "Judged with"
+    held = f"; {times}, artists were held out to judge by" if report.n_splits else ""
+    return f"{verb} {told}{held}."
+
+
+def advice(report: TrainingReport) -> str:
+    """Say what would help; nothing if all is well."""
+    if report.reason == "few_artists":
+        return (
+            f"{MORE}, or scan more music by the artists in them: {FEWEST_ARTISTS} artists is the least, {WELL} or "
+            "more do well."
+        )
+    if report.reason == "few_listeners":
+        return f"{MORE}; one person's history counts as many listeners if it has times (--listeners sessions)."
+    if report.reason == "same_sound":
+        return "Scan real music, or learn a larger codebook from it."
+    if report.reason in ("nothing_to_judge", "no_gain", "worse_on_new", "only_popularity"):
+        few = f"; {WELL} artists or more do well, here are {report.artists}" if report.artists < WELL else ""
+        return f"What would help: {MORE[0].lower()}{MORE[1:]}{few}."
+    if report.artists < WELL and report.rows:
+        return f"{report.artists} artists are few: with more it gets better, for new music most of all."
+    return ""
+
+
+def _gains(report: TrainingReport) -> list[str]:
+    said = []
+    for name in ("learned", "imported"):
+        known, new = (report.estimate(f"{name} - native", database) for database in ("known", "unknown"))
+        songs = "songs it learned from" if name == "learned" else "songs of other artists"
+        if known is not None:
+            chance = "" if _sure(known) else "; that may be chance"
+            said.append(f"For artists held out, {songs} are ranked with {_both(report, name, 'known')}{chance}.")
+        if new is not None:
+            chance = (
+                "" if _sure(new) else "; that may be chance, so do not count on it for music nobody has played yet"
+            )
+            where = "Songs of artists it never saw" if name == "learned" else "Among fewer of them"
+            said.append(f"{where}: {_both(report, name, 'unknown')}{chance}.")
+    return said
+
+
+def _both(report: TrainingReport, name: str, database: str) -> str:
+    gain = report.estimate(f"{name} - native", database)
+    assert gain is not None
+    label = "as learned" if name == "learned" else "by the imported model"
+    return (
+        f"{_auc(report, name, database)} {label} and {_auc(report, 'native', database)} by sound alone, a difference "
+        f"of {gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
+    )
+
+
+def _beside_others(report: TrainingReport) -> list[str]:
+    level = []
+    for database, where in (("known", "for songs it learned from"), ("unknown", "for artists never seen")):
+        over = report.estimate("learned - popularity", database)
+        if over is not None and over.low <= 0:
+            how = "not surely below" if over.high >= 0 else "above"
+            level.append(f"{how} the learned metric {where} ({_auc(report, 'popularity', database)})")
+    said = []
+    if level:
+        said.append(
+            f"Popularity alone, without any sound, is {_and(level)}; but it has nothing to say about a song that "
+            "nobody has played."
+        )
+    ceiling = report.score("ceiling", "known")
+    if ceiling is not None:
+        said.append(f"One half of the listeners predicts what the other half finds similar with {ceiling:.3f}.")
+    return said
+
+
+def _sure(estimate: Estimate) -> bool:
+    return estimate.low > 0 or estimate.high < 0
+
+
+def _score(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{estimate.mean:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
+
+
+def _auc(report: TrainingReport, name: str, database: str) -> str:
+    score = report.score(name, database)
+    return "no score" if score is None else f"{score:.3f}"
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}" if n else f"no {what}s"
+
+
+def _has(n: int) -> str:
+    return "has" if n == 1 else "have"
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

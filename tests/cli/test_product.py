@@ -1,0 +1,221 @@
+"""A first evening on the command line, with real processes; what is printed, what is written, how it ends."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import soundfile
+
+import music_library
+
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
+
+
+def nearsong(*arguments, library=None, **more):
+    place = [] if library is None else ["--library", str(library)]
+    command = [sys.executable, "-m", "nearsong", *place, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENVIRONMENT | more)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def library(trained_file, tmp_path):
+    return Path(shutil.copy(trained_file, tmp_path / "library.sqlite"))
+
+
+@pytest.fixture
+def song(trained):
+    return trained.songs()[0]
+
+
+def test_a_first_evening(styled_music, tmp_path):
+    library = tmp_path / "l.sqlite"
+    listens = music_library.write_listens(tmp_path / "listens.csv")
+    said = nearsong("scan", styled_music, library=library)
+    assert said.returncode == 0
+    assert "72 audio files" in said.stdout
+    assert "72 songs by 36 artists" in said.stdout
+    assert "hearing songs: 72 of 72" in said.stderr
+    said = nearsong("listens", "import", listens, library=library)
+    assert said.returncode == 0
+    assert "Nobody's Own Band - Nowhere (99)" in said.stdout
+    said = nearsong("train", library=library)
+    assert said.returncode == 0
+    assert all(word in said.stdout for word in ("chance", "popularity", "native", "learned", "half of"))
+    said = nearsong("similar", "Band A0 - Song 0", "-n", "4", library=library)
+    assert said.returncode == 0
+    assert "learned metric" in said.stdout
+    said = nearsong(
+        "playlist", "Band A0 - Song 0", "--length", 7, "--out", tmp_path / "evening.m3u8", library=library
+    )
+    assert said.returncode == 0
+    lines = (tmp_path / "evening.m3u8").read_text().splitlines()
+    paths = [line for line in lines if not line.startswith("#")]
+    assert len(paths) == 7
+    assert all((tmp_path / path).exists() for path in paths)
+    assert not any(os.path.isabs(path) for path in paths)
+    said = nearsong("map", "--out", tmp_path / "map.html", library=library)
+    assert said.returncode == 0
+    assert (tmp_path / "map.html").stat().st_size > 10_000
+    said = nearsong("status", library=library)
+    assert "72 songs by 36 artists" in said.stdout
+    assert "learned" in said.stdout
+
+
+def test_json_is_for_other_programs(library, song):
+    answer = json.loads(nearsong("similar", song.id, "--json", "-n", 3, library=library).stdout)
+    assert answer["seeds"] == [song.name]
+    assert [set(one) >= {"id", "path", "distance", "similarity"} for one in answer["songs"]] == [True] * 3
+    assert json.loads(nearsong("status", "--json", library=library).stdout)["songs"] == 72
+    made = json.loads(nearsong("playlist", song.id, "--length", 5, "--json", library=library).stdout)
+    assert made["songs"][0]["id"] == song.id
+
+
+def test_why_is_explained_in_words(library, song):
+    said = nearsong("similar", song.id, "--why", library=library)
+    assert said.returncode == 0
+    assert said.stdout.count("because:") == 3
+    assert "both have" in said.stdout
+    assert "listeners:" in said.stdout
+
+
+def test_m3u_to_standard_output_is_nothing_but_the_playlist(library, song):
+    said = nearsong("similar", song.id, "--m3u", "-", "-n", 2, library=library)
+    assert said.stdout.splitlines()[0] == "#EXTM3U"
+    assert len([line for line in said.stdout.splitlines() if not line.startswith("#")]) == 2
+
+
+def test_the_same_seed_gives_the_same_playlist(library, song):
+    options = ["playlist", song.id, "--diversity", "0.8", "--json", "--seed"]
+    first, again, other = (nearsong(*options, seed, library=library).stdout for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_a_walk_has_both_ends(library, trained):
+    first, last = trained.songs()[0], trained.songs()[-1]
+    said = nearsong("playlist", "--from", first.id, "--to", last.id, "--length", 6, "--json", library=library)
+    ids = [one["id"] for one in json.loads(said.stdout)["songs"]]
+    assert (ids[0], ids[-1]) == (first.id, last.id)
+
+
+def test_models_are_listed_compared_and_chosen(library):
+    said = nearsong("models", library=library)
+    assert "native" in said.stdout
+    assert "learned" in said.stdout
+    assert "in common" in nearsong("models", "compare", 1, 2, library=library).stdout
+    assert nearsong("models", "use", 1, library=library).returncode == 0
+    assert "native metric" in nearsong("similar", 1, library=library).stdout
+    assert nearsong("models", "remove", 1, library=library).returncode == 2
+
+
+def test_export_and_import(library, tmp_path):
+    assert nearsong("export", tmp_path / "model.npz", library=library).returncode == 0
+    said = nearsong("import", tmp_path / "model.npz", library=library)
+    assert "Model 3 answers" in said.stdout
+
+
+def test_the_library_may_be_named_after_the_command_or_in_the_environment(library):
+    assert nearsong("status", "--library", library).returncode == 0
+    assert "72 songs" in nearsong("status", NEARSONG_LIBRARY=str(library)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["similar", "Band"], "Band"),
+        (["similar", "zzzz qqqq"], "zzzz qqqq"),
+        (["similar", "nowhere.mp3"], "nowhere.mp3"),
+        (["similar", "1", "--years", "soon"], "--years 'soon' is no range of years"),
+        (["playlist"], "no seed came"),
+        (["playlist", "--from", "1"], "--from and --to go together"),
+        (["playlist", "1", "--out", "list.txt"], "list.txt"),
+        (["playlist", "1", "--diversity", "7"], "diversity=7.0"),
+        (["models", "use", "99"], "there is no model 99"),
+        (["listens", "remove", "99"], "there is no listening history 99"),
+        (["listens", "import", "/nowhere/at/all.csv"], "/nowhere/at/all.csv"),
+        (["import", "/nowhere/model.npz"], "/nowhere/model.npz"),
+        (["scan", "/nowhere/music"], "/nowhere/music is not there"),
+        (["train", "--unit", "galaxy"], "galaxy"),
+        (["train", "--listeners", "aliens"], "aliens"),
+        (["demo", "--music", "/tmp"], "--music and --listens go together"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(library, arguments, message):
+    said = nearsong(*arguments, library=library)
+    assert said.returncode == 2
+    lines = [line for line in said.stderr.strip().splitlines() if "..." not in line]
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_no_library_is_said_with_what_to_do(tmp_path):
+    said = nearsong("similar", "1", library=tmp_path / "none.sqlite")
+    assert said.returncode == 2
+    assert "nearsong scan FOLDER" in said.stderr
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_verbose_shows_the_traceback_wherever_it_stands(tmp_path):
+    command = [sys.executable, "-m", "nearsong", "status", "--library", str(tmp_path / "none"), "--verbose"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert "Traceback" in done.stderr
+    assert done.returncode == 2
+
+
+def test_a_folder_without_anything_readable_ends_with_1_or_2(tmp_path):
+    (tmp_path / "music").mkdir()
+    (tmp_path / "music" / "bad.mp3").write_bytes(b"not music at all" * 100)
+    said = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
+    assert said.returncode in (1, 2)
+    assert said.stdout + said.stderr
+
+
+def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(tmp_path):
+    folder = tmp_path / "music" / "Band" / "Album"
+    folder.mkdir(parents=True)
+    for i in range(60):
+        soundfile.write(folder / f"{i:02} Song {i}.flac", music_library.sound(0, i, seconds=25), music_library.RATE)
+    command = [
+        sys.executable,
+        "-m",
+        "nearsong",
+        "--library",
+        str(tmp_path / "l.sqlite"),
+        "scan",
+        str(tmp_path / "music"),
+    ]
+    with subprocess.Popen(
+        [*command, "--workers", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        for line in process.stderr:
+            if line.startswith("hearing songs: ") and not line.startswith("hearing songs: 0"):
+                break
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        stderr = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+    status = json.loads(nearsong("status", "--json", library=tmp_path / "l.sqlite").stdout)
+    assert 0 < status["songs"] < 60
+    said = nearsong("scan", library=tmp_path / "l.sqlite") if status["folders"] else nearsong(*command[3:])
+    assert said.returncode == 0 or "give one" in said.stderr
+
+
+COMMANDS = "scan,listens import,train,similar,playlist,map,status,evaluate,models,export,import,demo"
+
+
+@pytest.mark.parametrize("command", COMMANDS.split(","))
+def test_help_has_examples(command):
+    said = nearsong(*command.split(), "--help")
+    assert said.returncode == 0
+    assert "xample" in said.stdout
+    assert f"nearsong {command}" in " ".join(said.stdout.split())

@@ -1,0 +1,190 @@
+"""Heard names, and the songs and artists they mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearsong.errors import InvalidInputError
+from nearsong.library.matching import WAYS, Catalogue, HeardColumns, Matched, heard_columns, match, match_report
+from nearsong.library.records import Heard, Song
+from nearsong.names import artist_key, primary_artist, title_key
+
+NOT, RECORDING, TITLE, ARTIST = range(4)
+
+
+def song(number, artist, title, recording="", artist_id=""):
+    return Song(number, f"{number}.mp3", artist, title, "", "", None, 100.0, "", recording, artist_id)
+
+
+LIBRARY = [
+    song(10, "The Beatles", "Help! (Remastered 2009)", "REC-1", "ART-1"),
+    song(11, "Beatles", "Yesterday"),
+    song(5, "The Beatles", "Help!"),
+    song(20, "Кино", "Группа крови", "", "ART-2"),
+    song(21, "", "Untitled", "REC-3"),
+    song(22, "Santana feat. Rob Thomas", "Smooth", "REC-1"),
+    song(23, "The Beatles", ""),
+]
+
+
+def matches(*heard, songs=LIBRARY):
+    """Match names and return (song id or None, artist or None, way) for each."""
+    catalogue = Catalogue.of(songs)
+    found = match(catalogue, list(heard))
+    return [
+        (
+            int(catalogue.song_ids[s]) if s >= 0 else None,
+            catalogue.artists[a] if a >= 0 else None,
+            int(how),
+        )
+        for s, a, how in zip(found.song, found.artist, found.how, strict=True)
+    ]
+
+
+def test_a_catalogue_knows_each_artist_once_in_the_spelling_of_most_songs():
+    catalogue = Catalogue.of(LIBRARY)
+    assert catalogue.artists == ["The Beatles", "Кино", "Santana"]
+    assert catalogue.artist_keys == ["beatles", "кино", "santana"]
+    assert catalogue.song_artist.tolist() == [0, 0, 0, 1, -1, 2, 0]
+    assert catalogue.song_ids.tolist() == [10, 11, 5, 20, 21, 22, 23]
+    assert len(catalogue) == 7
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        (Heard("Nonsense", "Nonsense", "rec-1"), (10, "The Beatles", RECORDING)),  # lowest id with that MBID
+        (Heard("Beatles", "Yesterday", "REC-3"), (21, None, RECORDING)),
+        (Heard("beatles", "YESTERDAY - 2009 Remaster", "REC-9"), (11, "The Beatles", TITLE)),
+        (Heard("The Beatles", "Help"), (5, "The Beatles", TITLE)),  # lowest id with that title
+        (Heard("The Beatles", "Yesterday (Live)"), (None, "The Beatles", ARTIST)),
+        (Heard("КИНО", "группа КРОВИ"), (20, "Кино", TITLE)),
+        (Heard("Kino", "Группа крови", "", "art-2 "), (20, "Кино", TITLE)),
+        (Heard("Kino", "", "", "ART-2"), (None, "Кино", ARTIST)),
+        (Heard("The Beatles", "", "", "ART-9"), (None, "The Beatles", ARTIST)),
+        (Heard("Santana", "Smooth (feat. Rob Thomas)"), (22, "Santana", TITLE)),
+        (Heard("Santana feat. Rob Thomas", "Smooth"), (22, "Santana", TITLE)),
+        (Heard("Santana; Everlast", "Put Your Lights On"), (None, "Santana", ARTIST)),
+        (Heard("Beatles"), (None, "The Beatles", ARTIST)),
+        (Heard("Beatles Revival Band", "Help!"), (None, None, NOT)),
+        (Heard("", "Help!"), (None, None, NOT)),
+        (Heard("", "Untitled"), (None, None, NOT)),
+        (Heard(""), (None, None, NOT)),
+    ],
+)
+def test_a_name_is_found_by_recording_then_title_then_artist(heard, expected):
+    assert matches(heard) == [expected]
+
+
+def test_a_name_that_looks_like_two_artists_is_found_whole_first():
+    songs = [song(1, "Love / Hate", "Why"), song(2, "Love", "Alone"), song(3, "Love / Hate", "Blackout")]
+    assert matches(Heard("Love / Hate", "Why"), Heard("Love", "Alone"), songs=songs) == [
+        (1, "Love", TITLE),
+        (2, "Love", TITLE),
+    ]
+    assert matches(Heard("A;B", "T"), songs=[song(1, "AB", "T"), song(2, "A", "T")]) == [(1, "AB", TITLE)]
+
+
+def test_whom_an_mbid_means_is_what_most_songs_say():
+    songs = [song(1, "B", "x", "", "M"), song(2, "A", "y", "", "M"), song(3, "A", "z", "", "M")]
+    assert matches(Heard("?", "", "", "M"), songs=songs) == [(None, "A", ARTIST)]
+    assert matches(Heard("?", "", "", "M"), songs=songs[:2]) == [(None, "B", ARTIST)]
+
+
+def test_nothing_matches_nothing():
+    assert matches(Heard("A", "B", "C", "D"), songs=[]) == [(None, None, NOT)]
+    assert matches() == []
+    assert match(Catalogue.of(LIBRARY), []).how.dtype == np.uint8
+
+
+def match_one_by_one(songs, heard):
+    """Look through all songs for every name, as the rule says it."""
+
+    def artist_of(name):
+        return artist_key(primary_artist(name))
+
+    order = sorted(range(len(songs)), key=lambda place: songs[place].id)
+    names = []
+    for entry in songs:
+        key = artist_of(entry.artist)
+        if key and key not in names:
+            names.append(key)
+    results = []
+    for item in heard:
+        found = [i for i in order if item.recording_mbid and songs[i].recording_mbid == item.recording_mbid]
+        if found:
+            key = artist_of(songs[found[0]].artist)
+            results.append((found[0], names.index(key) if key else -1, RECORDING))
+            continue
+        votes = [
+            names.index(artist_of(entry.artist))
+            for entry in songs
+            if item.artist_mbid and entry.artist_mbid == item.artist_mbid and entry.artist
+        ]
+        if votes:
+            artist = min(set(votes), key=lambda place: (-votes.count(place), place))
+        else:
+            artist = names.index(artist_of(item.artist)) if artist_of(item.artist) in names else -1
+        if artist < 0:
+            results.append((-1, -1, NOT))
+            continue
+        same = [
+            i
+            for i in order
+            if artist_of(songs[i].artist) == names[artist]
+            and item.title
+            and title_key(songs[i].title) == title_key(item.title)
+        ]
+        results.append((same[0], artist, TITLE) if same else (-1, artist, ARTIST))
+    return results
+
+
+ARTISTS = st.sampled_from(["", "The A", "a", "B", "b feat. A", "C; A", "Ж"])
+TITLES = st.sampled_from(["", "One", "one (Remastered)", "One (Live)", "Two"])
+MBIDS = st.sampled_from(["", "", "m1", "m2", "m3"])
+SONGS = st.lists(st.tuples(st.integers(1, 50), ARTISTS, TITLES, MBIDS, MBIDS), max_size=8, unique_by=lambda s: s[0])
+
+
+@given(SONGS, st.lists(st.builds(Heard, ARTISTS, TITLES, MBIDS, MBIDS), max_size=8))
+@settings(max_examples=300)
+def test_matching_is_what_looking_through_all_songs_finds(facts, heard):
+    songs = [song(*fact) for fact in facts]
+    found = match(Catalogue.of(songs), heard)
+    assert list(zip(found.song, found.artist, found.how, strict=True)) == match_one_by_one(songs, heard)
+    again = match(Catalogue.of(songs), heard_columns(heard))
+    for one, other in ((found.song, again.song), (found.artist, again.artist), (found.how, again.how)):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(InvalidInputError, match=r"columns of \[1, 2\] names do not belong together"):
+        HeardColumns(["a", "b"], ["c"], ["", ""], ["", ""])
+
+
+# The report
+
+HEARD = [Heard("A", "x"), Heard("B", "y"), Heard("C"), Heard("", "z"), Heard("D", "w"), Heard("E", "v")]
+MATCHED = Matched(
+    np.array([0, -1, -1, -1, 3, -1]), np.array([0, 1, -1, -1, 0, -1]), np.array([2, 3, 0, 0, 1, 0], np.uint8)
+)
+
+
+def test_the_report_adds_up_plays_and_names_by_way():
+    report = match_report(MATCHED, [1, 2, 4, 4, 16, 0], HEARD)
+    assert report.plays_matched == 19
+    assert report.plays_unmatched == 8
+    assert report.plays_by_way == dict(zip(WAYS, [8, 16, 1, 2], strict=True))
+    assert report.names_by_way == dict(zip(WAYS, [3, 1, 1, 1], strict=True))
+    assert (report.names_matched, report.names_unmatched) == (3, 3)
+    assert report.as_json()["most_played_unmatched"] == [{"name": "C", "plays": 4.0}, {"name": "z", "plays": 4.0}]
+
+
+def test_the_most_played_names_that_were_not_found_come_first():
+    report = match_report(MATCHED, [0, 0, 1, 1, 0, 9], heard_columns(HEARD), top=2)
+    assert report.most_played_unmatched == [("E - v", 9.0), ("C", 1.0)]
+
+
+def test_a_report_of_what_does_not_belong_together_is_refused():
+    with pytest.raises(InvalidInputError, match=r"6 matches, plays of shape \(2,\) and 6 names .*one of each"):
+        match_report(MATCHED, [1, 2], HEARD)

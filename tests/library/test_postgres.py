@@ -1,0 +1,135 @@
+"""What is PostgreSQL's own: addresses, passwords, rights, and databases that others use too.
+
+The other tests of scans and of the store run on both kinds of library.
+"""
+
+import contextlib
+import secrets
+import socket
+import threading
+
+import pytest
+
+from nearsong.errors import LibraryError
+from nearsong.library.importing import import_listens
+from nearsong.library.scan import scan
+from nearsong.library.store import Store
+
+
+def refused(place: str) -> str:
+    """Return why a place cannot be opened."""
+    with pytest.raises(LibraryError) as caught:
+        Store(place)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_wrong_password_is_refused_in_one_line_that_does_not_show_it(postgres):
+    message = refused(postgres.url("postgres", password="s3cret"))
+    assert message == (
+        f"the library postgresql://nearsong@127.0.0.1:{postgres.port}/postgres refused the user or the password; "
+        "check the URL."
+    )
+    assert "s3cret" not in refused(postgres.url("postgres").split("@")[0] + "x@127.0.0.1:1/name?password=s3cret")
+
+
+def test_an_unknown_host_or_port_or_database_is_named(postgres):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    message = refused(f"postgresql://me:s3cret@127.0.0.1:{port}/music")
+    assert f"the library postgresql://me@127.0.0.1:{port}/music cannot be used (" in message
+    assert "refused" in message
+    assert message.endswith("; check the URL, and that the server runs.")
+    assert "cannot be used" in refused("postgresql://me:s3cret@no-such-host.invalid/music")
+    assert 'database "none" does not exist' in refused(postgres.url("none"))
+
+
+def test_the_short_name_and_drivers_names_mean_the_same(postgres):
+    place = postgres.new_schema()
+    for name in ("postgres", "postgresql+psycopg", "postgresql+psycopg2"):
+        with contextlib.closing(Store(place.replace("postgresql", name, 1))) as store:
+            assert store.name == f"postgresql://nearsong@127.0.0.1:{postgres.port}/postgres"
+            assert store.folder is None
+
+
+def test_none_is_made_where_none_should_be(postgres):
+    with pytest.raises(LibraryError, match=r"there is no library at postgresql://nearsong@.*; begin with `nearsong"):
+        Store(postgres.new_schema(), create=False)
+
+
+def test_tables_of_another_program_are_left_alone(postgres):
+    place = postgres.new_schema()
+    schema = place.rsplit("%3D", 1)[1]
+    postgres.run(f"CREATE TABLE {schema}.customers (id int)")
+    Store(place).close()  # under names of their own they are in nobody's way
+    place = postgres.new_schema()
+    schema = place.rsplit("%3D", 1)[1]
+    postgres.run(f"CREATE TABLE {schema}.songs (id int)")
+    assert refused(place).endswith("is not a library; give nearsong a database of its own.")
+
+
+def test_a_database_that_cannot_hold_all_letters_is_refused(postgres):
+    name = f"latin_{secrets.token_hex(4)}"
+    postgres.run(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    assert "is encoded as LATIN1, which cannot hold all names; make one with ENCODING 'UTF8'." in refused(
+        postgres.url(name)
+    )
+
+
+def test_a_user_without_rights_is_told(postgres):
+    place = postgres.new_schema()
+    Store(place).close()
+    role, schema = f"guest_{secrets.token_hex(4)}", place.rsplit("%3D", 1)[1]
+    postgres.run(f"CREATE ROLE {role} LOGIN PASSWORD 'guest'")
+    postgres.run(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+    postgres.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    guest = place.replace(f"nearsong:{postgres.password}", f"{role}:guest")
+    with contextlib.closing(Store(guest)) as store:
+        assert store.songs.all() == []
+        with pytest.raises(LibraryError, match="permission denied for table roots"):
+            store.songs.add_root("/a")
+    assert "permission denied" in refused(guest.split("?")[0])  # where it would have to make tables
+
+
+def test_a_connection_that_was_lost_is_made_again(postgres):
+    with contextlib.closing(Store(postgres.new_schema())) as store:
+        store.songs.add_root("/a")
+        postgres.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        assert store.songs.roots() == ["/a"]
+
+
+def test_writers_take_turns_so_that_each_sees_what_the_other_wrote(postgres):
+    place = postgres.new_schema()
+    with contextlib.closing(Store(place)) as store:
+
+        def count() -> None:
+            for _ in range(20):
+                with store.writing() as connection:
+                    before = int(store.models.setting_in(connection, "n") or 0)
+                    store.models.set(connection, "n", before + 1)
+
+        threads = [threading.Thread(target=count) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert store.models.setting("n") == "60"
+
+
+def test_a_whole_evening_in_postgresql(postgres, music, heard, tmp_path):
+    """Scan, import, scan again: what a person does first."""
+    history = tmp_path / "history.csv"
+    history.write_text(
+        "user,artist,title,plays\n" + "".join(f"u{i},Artist {i % 3},Song {i},{i + 1}\n" for i in range(6))
+    )
+    with contextlib.closing(Store(postgres.new_schema())) as store:
+        assert scan(store, [music]).added == 6
+        assert [(file.state, file.rows) for file in import_listens(store, [history])] == [("imported", 6)]
+        assert [file.state for file in import_listens(store, [history])] == ["known"]
+        assert sum(store.listens.totals().values()) == 21
+        assert scan(store).unchanged == 6

@@ -1,0 +1,427 @@
+"""Libraries open, refuse and wait as they should; songs come back as they went in."""
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.library.records import Song, Tags
+from nearsong.library.store import NEVER, ScannedFile, Store, database, default_place
+from nearsong.library.store.text import clean_text, path_key, path_to_text, text_to_path
+
+
+def put(store, path, *, ear_id=None, vector=None, content="", tags=None, **facts) -> int:
+    file = ScannedFile(path, 10, 20, content, tags or Tags(), vector=vector, **facts)
+    with store.writing() as connection:
+        return store.songs.put(connection, file, ear_id)
+
+
+def add_ear(store, key="an ear") -> int:
+    with store.writing() as connection:
+        return store.models.add_ear(connection, key, b"bytes of an ear")
+
+
+# ---- text
+
+
+@given(st.binary(max_size=40))
+def test_any_path_comes_back_from_text_that_utf_8_holds(raw):
+    path = os.fsdecode(raw)
+    text = path_to_text(path)
+    assert "\0" not in text
+    text.encode("utf-8")
+    assert text_to_path(text) == path
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_even_text_that_is_no_path_comes_back(path):
+    assert text_to_path(path_to_text(path)) == path
+
+
+def test_a_name_with_the_character_that_marks_odd_bytes_stays_itself():
+    path = "a\U0010fffd00dc80.mp3"
+    assert text_to_path(path_to_text(path)) == path
+
+
+@given(st.lists(st.binary(max_size=20), unique=True, max_size=20))
+def test_different_paths_have_different_keys(raws):
+    assert len({path_key(os.fsdecode(raw)) for raw in raws}) == len(raws)
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=40))
+def test_clean_text_is_what_every_database_holds_and_stays_when_it_is_already(text):
+    clean = clean_text(text)
+    assert "\0" not in clean
+    clean.encode("utf-8")
+    assert clean_text(clean) == clean
+
+
+# ---- opening
+
+
+def test_the_default_place_is_in_the_users_folder_unless_the_environment_says_otherwise(monkeypatch, tmp_path):
+    monkeypatch.delenv("NEARSONG_LIBRARY", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_place().endswith("library.sqlite")
+    monkeypatch.setenv("NEARSONG_LIBRARY", str(tmp_path / "mine.sqlite"))
+    with contextlib.closing(Store()) as store:
+        assert store.name == str(tmp_path / "mine.sqlite")
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/deeper/", "/deeper/library.sqlite"])
+def test_a_folder_or_a_file_can_be_given_and_is_made(tmp_path, ending):
+    with contextlib.closing(Store(f"{tmp_path}{ending}")) as store:
+        assert Path(store.name).is_file()
+        assert Path(store.name).name == "library.sqlite"
+
+
+def test_a_path_of_odd_bytes_can_hold_a_library(tmp_path):
+    with contextlib.closing(Store(os.path.join(os.fsencode(tmp_path), b"m\xfcsik.sqlite"))) as store:
+        put(store, "/a.mp3")
+    assert b"m\xfcsik.sqlite" in os.listdir(os.fsencode(tmp_path))
+
+
+def test_a_library_is_there_again_when_it_is_opened_again(place):
+    with contextlib.closing(Store(place)) as store:
+        song = put(store, "/a.mp3")
+    with contextlib.closing(Store(place, create=False)) as store:
+        assert [song.id for song in store.songs.all()] == [song]
+
+
+def test_none_is_made_where_none_should_be(tmp_path):
+    with pytest.raises(LibraryError, match=r"there is no library at .*; begin with `nearsong scan FOLDER`"):
+        Store(tmp_path / "none.sqlite", create=False)
+    assert not (tmp_path / "none.sqlite").exists()
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(LibraryError, match="there is no library at"):
+        Store(tmp_path / "empty.sqlite", create=False)
+
+
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path):
+    other = tmp_path / "song.mp3"
+    other.write_bytes(b"ID3 and more that is no database" * 100)
+    before = other.read_bytes()
+    with pytest.raises(LibraryError, match=r"song\.mp3 is not a library: the file is of another kind; choose"):
+        Store(other)
+    assert other.read_bytes() == before
+
+
+@pytest.mark.parametrize("table", ["bookmarks (url)", "settings (a, b)", "settings (name, value)"])
+def test_another_programs_database_is_refused_and_left_alone(tmp_path, table):
+    path = tmp_path / "places.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE {table}")
+    before = path.read_bytes()
+    with pytest.raises(LibraryError, match="holds tables of another program and is not a library; choose another"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_a_later_format_is_refused(store, place):
+    with store.writing() as connection:
+        store.models.set(connection, "schema", 99)
+    with pytest.raises(LibraryError, match="has format 99, and this nearsong reads 1; use the nearsong that made it"):
+        Store(place)
+
+
+def test_a_damaged_library_is_named_as_such(tmp_path):
+    with contextlib.closing(Store(tmp_path / "a.sqlite")) as store:
+        for i in range(50):
+            put(store, f"/{i}.mp3", problem="x" * 1000)
+    raw = bytearray((tmp_path / "a.sqlite").read_bytes())
+    raw[1000:] = os.urandom(len(raw) - 1000)
+    (tmp_path / "a.sqlite").write_bytes(raw)
+    with pytest.raises(LibraryError, match="is damaged; put back a copy"):
+        Store(tmp_path / "a.sqlite").songs.all()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs a folder that nobody can write to, /proc")
+def test_a_folder_that_cannot_be_made_is_named():
+    with pytest.raises(
+        LibraryError, match=r"folder /proc/nearsong cannot be made .*; choose another place with --lib"
+    ):
+        Store("/proc/nearsong/library.sqlite")
+    with pytest.raises(LibraryError, match="cannot be opened; check the path and its rights"):
+        Store("/proc/library.sqlite")
+
+
+READ_ONLY = """
+import os, sys
+from nearsong.errors import LibraryError
+from nearsong.library.store import Store
+Store(sys.argv[1]).close()  # imports what has to be imported
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    Store(sys.argv[1]).songs.add_root("/a")
+except LibraryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs rights as POSIX has them")
+def test_a_library_that_may_not_be_written_to_says_so():
+    with tempfile.TemporaryDirectory() as folder:  # others may not look into pytest's folders
+        place = Path(folder, "library.sqlite")
+        Store(place).close()
+        place.chmod(0o444)
+        os.chmod(folder, 0o555)
+        command = [sys.executable, "-c", READ_ONLY, place]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        os.chmod(folder, 0o755)
+    assert f"{place} cannot be " in done.stdout, done.stderr
+    assert "check" in done.stdout
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("", "is no path; give a file, a folder or a URL"),
+        ("a\0b", "is no path"),
+        ("mysql://host/name", "asks for mysql, which nearsong does not speak; use a path or postgresql://"),
+        ("sqlite://", "in memory, which would be forgotten; give a file"),
+        ("sqlite:///:memory:", "in memory"),
+        ("postgresql://user:secret@host:port/name", "is no URL that can be read; write postgresql://"),
+    ],
+)
+def test_a_place_that_cannot_be_one_is_refused(place, message):
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        Store(place)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_of_sqlite_means_its_file(tmp_path):
+    Store(f"sqlite:///{tmp_path}/a.sqlite").close()
+    assert (tmp_path / "a.sqlite").is_file()
+
+
+def test_without_the_driver_postgresql_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(InvalidInputError, match=r"pip install 'nearsong\[postgres\]'"):
+        Store("postgresql://localhost/name")
+
+
+# ---- many at once
+
+
+def test_a_library_that_stays_locked_is_said_to_be_busy(place, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    with contextlib.closing(Store(place)) as one, contextlib.closing(Store(place)) as two:
+        with one.writing() as connection:
+            one.models.set(connection, "a", 1)
+            with pytest.raises(LibraryError, match="was kept busy by another program; try again when it is done"):
+                two.songs.add_root("/a")
+            assert two.songs.roots() == []  # reading never waits
+        two.songs.add_root("/a")
+        assert one.songs.roots() == ["/a"]
+
+
+def test_a_thread_that_would_wait_for_itself_is_told(store):
+    with store.writing(), pytest.raises(RuntimeError, match="would wait for itself"), store.writing():
+        pass
+    with store.writing():  # and it can go on
+        pass
+
+
+def test_nothing_is_written_when_something_goes_wrong(store):
+    def put_and_fail() -> None:
+        with store.writing() as connection:
+            store.songs.put(connection, ScannedFile("/a.mp3", 1, 2, "", Tags()), None)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        put_and_fail()
+    assert store.songs.all() == []
+
+
+def test_threads_write_and_read_at_once(store):
+    def write(worker: int) -> list[int]:
+        return [put(store, f"/{worker}/{i}.mp3", tags=Tags(title=f"{i}")) for i in range(10)]
+
+    with ThreadPoolExecutor(4) as pool:
+        ids = [song for made in pool.map(write, range(4)) for song in made]
+    assert len(set(ids)) == 40
+    assert [song.id for song in store.songs.all()] == sorted(ids)
+
+
+BEGIN = """
+import sys
+from nearsong.library.records import Tags
+from nearsong.library.store import ScannedFile, Store
+place, worker = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+store = Store(place)
+for i in range(5):
+    for path in (f"/{i}.mp3", f"/{worker}/{i}.mp3"):
+        with store.writing() as connection:
+            store.songs.put(connection, ScannedFile(path, 1, 2, "", Tags()), None)
+"""
+
+
+def test_processes_that_begin_a_library_at_once_share_it(place):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([sys.executable, "-c", BEGIN, place, str(i)], **pipes) for i in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:  # all of them are waiting now
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=120)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    with contextlib.closing(Store(place)) as store:
+        songs = store.songs.all()
+    assert len(songs) == len({song.path for song in songs}) == 5 + 15
+
+
+def test_a_reader_sees_one_state_however_long_it_takes(store):
+    put(store, "/a.mp3")
+    with store._database.reading() as connection:
+        assert len(connection.exec_driver_sql("SELECT id FROM songs").all()) == 1
+        other = threading.Thread(target=put, args=(store, "/b.mp3"))
+        other.start()
+        other.join()
+        assert len(connection.exec_driver_sql("SELECT id FROM songs").all()) == 1
+    assert len(store.songs.all()) == 2
+
+
+# ---- songs
+
+
+def test_a_song_comes_back_as_it_went_in(store):
+    tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2")
+    song = put(store, "/Bj\udcf6rk/ü.mp3", tags=tags, seconds=305.5, damage="ends early")
+    assert store.songs.all() == [
+        Song(
+            song,
+            "/Bj\udcf6rk/ü.mp3",
+            "Björk feat. X",
+            "Jóga",
+            "Homogenic",
+            "Pop",
+            1997,
+            305.5,
+            "bjork",
+            "mbid 1",
+            "mbid 2",
+        )
+    ]
+    assert store.songs.counts(None) == {
+        "songs": 1,
+        "artists": 1,
+        "missing": 0,
+        "unreadable": 0,
+        "damaged": 1,
+        "seconds": 305.5,
+        "heard": 0,
+    }
+
+
+def test_tags_that_no_database_holds_are_cleaned(store):
+    put(store, "/a.mp3", tags=Tags("a\0b", "\ud800", year=10**12), problem="")
+    song = store.songs.all()[0]
+    assert (song.artist, song.title, song.year) == ("ab", "?", None)
+
+
+def test_paths_of_any_length_and_kind_are_kept_apart(store):
+    long = "/" + "/".join(f"{secrets_like(i)}" for i in range(60))
+    paths = [long + "/a.mp3", long + "/b.mp3", "/A.mp3", "/a.mp3", "/\udcff.mp3", "/" + "é" * 2000]
+    ids = [put(store, path) for path in paths]
+    assert [song.path for song in store.songs.all()] == paths
+    assert [put(store, path) for path in paths] == ids
+    assert set(store.songs.known_files(None)) == set(paths)
+    for path in paths:
+        store.songs.add_root(path)
+    assert store.songs.roots() == sorted(paths)
+
+
+def secrets_like(i: int) -> str:
+    return "".join(chr(33 + (7 * i * j + 13 * j) % 90) for j in range(80)).replace("/", "_")
+
+
+def test_a_song_written_again_keeps_its_id_and_loses_its_old_sound(store):
+    ear = add_ear(store)
+    song = put(store, "/a.mp3", ear_id=ear, vector=np.ones(4, np.float32))
+    with store.writing() as connection:
+        model = store.models.add(connection, "native", ear, b"", {})
+        store.songs.put_places(connection, model, np.array([song]), np.ones((1, 2), np.float32))
+    assert put(store, "/a.mp3", problem="is broken") == song
+    assert store.songs.all() == []
+    assert store.songs.problems() == [("/a.mp3", "is broken")]
+    assert list(store.songs.vectors(ear)) == []
+    assert len(store.songs.places(model)[0]) == 0
+    assert put(store, "/a.mp3", ear_id=ear, vector=np.full(4, 2, np.float32)) == song
+    assert [(ids.tolist(), rows.tolist()) for ids, rows in store.songs.vectors(ear)] == [([song], [[2.0] * 4])]
+
+
+def test_vectors_are_read_in_blocks_by_id(store, monkeypatch):
+    monkeypatch.setattr("nearsong.library.store.songs.BLOCK", 3)
+    ear = add_ear(store)
+    ids = [put(store, f"/{i}.mp3", ear_id=ear, vector=np.full(2, i, np.float32)) for i in range(8)]
+    blocks = list(store.songs.vectors(ear))
+    assert [len(block) for block, _ in blocks] == [3, 3, 2]
+    assert np.concatenate([block for block, _ in blocks]).tolist() == ids
+    assert np.concatenate([rows[:, 0] for _, rows in blocks]).tolist() == list(range(8))
+    some = list(store.songs.vectors(ear, [ids[6], ids[1], ids[1], 10**6]))
+    assert [row for block, _ in some for row in block.tolist()] == [ids[1], ids[6]]
+    assert [song.id for song in store.songs.all([ids[5], ids[0]])] == [ids[0], ids[5]]
+
+
+def test_a_forgotten_songs_number_is_not_given_to_another(store):
+    first = put(store, "/a.mp3")
+    store.songs.remove([first])
+    assert store.songs.all() == []
+    assert put(store, "/b.mp3") > first
+
+
+def test_moving_onto_another_songs_path_keeps_both(store):
+    one, two = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", content="two")
+    with store.writing() as connection:
+        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags(title="new"))
+    songs = {song.id: song for song in store.songs.all()}
+    assert (songs[one].path, songs[one].title, songs[one].missing) == ("/2.mp3", "new", False)
+    assert (songs[two].path, songs[two].missing) == ("/1.mp3", True)
+    assert store.songs.known_files(None)["/1.mp3"].modified == NEVER
+
+
+def test_moving_onto_a_file_that_gave_no_sound_forgets_that(store):
+    one, bad = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", problem="is broken")
+    with store.writing() as connection:
+        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags())
+    assert [song.id for song in store.songs.all()] == [one]
+    assert store.songs.problems() == []
+    assert bad not in {there.id for there in store.songs.known_files(None).values()}
+
+
+def test_the_stamp_changes_with_every_change_of_songs_and_only_then(store):
+    stamps = [store.stamp()]
+
+    def changed() -> bool:
+        stamps.append(store.stamp())
+        return stamps[-1] != stamps[-2]
+
+    song = put(store, "/a.mp3")
+    assert changed()
+    assert not changed()
+    store.songs.set_missing([song], True)
+    assert changed()
+    with store.writing() as connection:
+        store.songs.touch(connection, song, 1, 2, Tags(title="x"))
+    assert changed()
+    store.songs.add_root("/a")
+    assert not changed()
+    store.songs.remove([song])
+    assert changed()

@@ -1,0 +1,313 @@
+import _thread
+import json
+import threading
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nearsong.encoding import Codebook, ProductKernelMap
+from nearsong.errors import InvalidInputError
+from nearsong.library import held_out_artists, training
+from nearsong.library.held_out_report import Estimate, ReportRow, TrainingReport
+from nearsong.library.training import TrainingData, TrainingSettings, evaluate, train
+from nearsong.model import Ear, Encoder, SimilarityModel, View
+from nearsong.model.held_out import Audience, Ranking, make_split
+
+V = 24
+QUICK = TrainingSettings(losses=("auc",), Cs=(1e2, 1e3), n_splits=3)
+
+
+@pytest.fixture(scope="module")
+def ear() -> Ear:
+    return Ear([Encoder(Codebook(V).fit(np.random.default_rng(0).normal(size=(500, 39))), 1)])
+
+
+def planted(n_artists: int = 60, *, related: bool = True, seed: int = 0, by_song: bool = False) -> TrainingData:
+    """Make artists with a taste that is heard in their songs, beside much else, and listeners who follow it."""
+    random = np.random.default_rng(seed)
+    taste = random.normal(size=(n_artists, 2))
+    song_artist = np.repeat(np.arange(n_artists), 3)
+    sound = random.normal(size=(6, V))
+    heard = taste if related else random.permutation(taste)
+    manner = np.hstack([0.6 * heard[song_artist], 0.5 * random.normal(size=(len(song_artist), 4))])
+    loudness = np.exp(manner @ sound)
+    vectors = [random.multinomial(400, row / row.sum()) / 400 for row in loudness]
+    users = random.normal(size=(250, 2))
+
+    def plays(of: np.ndarray) -> sp.csr_array:
+        gap = ((users[:, None] - of[None]) ** 2).sum(axis=2)
+        return sp.csr_array(random.random(gap.shape) < np.exp(-0.7 * gap))
+
+    return TrainingData(
+        vectors=np.array(vectors, dtype=np.float32),
+        song_artist=song_artist,
+        artist_plays=plays(taste),
+        song_plays=plays(taste[song_artist]) if by_song else None,
+        listeners={"users": 250},
+        song_ids=1000 + np.arange(len(song_artist)),
+    )
+
+
+@pytest.fixture(scope="module")
+def data() -> TrainingData:
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def trained(ear, data):
+    return train(ear, data, QUICK)
+
+
+def test_what_listeners_hear_is_learned_and_carries_over_to_artists_never_seen(trained):
+    report = trained.report
+    assert (report.decision, report.reason) == ("learned", "gain")
+    assert report.estimate("learned - native", "known").low > 0.02
+    assert report.estimate("learned - native", "unknown").low > 0
+    assert report.score("random") < report.score("native") < report.score("learned")
+    assert report.score("ceiling") > 0.8
+    assert report.score("random") == pytest.approx(0.5, abs=0.05)
+    assert [row.name for row in report.rows] == ["random", "popularity", "native", "learned", "ceiling"]
+
+
+def test_the_model_learned_from_all_artists_and_says_from_what(ear, data, trained):
+    report, model = trained.report, trained.model
+    facts = model.trained_on
+    assert (facts["artists"], facts["songs"], facts["unit"]) == (60, 180, "artist")
+    assert (facts["loss"], facts["C"], facts["seed"]) == (report.loss, report.C, 0)
+    assert facts["listeners"] == report.listeners <= 250
+    json.dumps(dict(facts))
+    histograms = data.vectors.astype(np.float64)
+    histograms /= histograms.sum(axis=1, keepdims=True)
+    assert len(model.views[0].mean) == V
+    np.testing.assert_allclose(model.views[0].mean, np.sqrt(histograms).mean(axis=0), atol=1e-12)
+    assert model.ear.n_codewords == V
+    assert model.project(data.vectors).shape == (180, model.rank)
+
+
+def test_the_scores_are_those_of_the_protocol(data, trained):
+    """Native scores, again, from nothing but the splits."""
+    histograms = data.vectors.astype(np.float64)
+    places = ProductKernelMap().transform(histograms / histograms.sum(axis=1, keepdims=True))
+    listeners = data.artist_plays[np.asarray(data.artist_plays.sum(axis=1)).ravel() >= 2]
+    audience = Audience(song_artist=data.song_artist, plays=sp.csr_array(listeners))
+    for database in ("known", "unknown"):
+        found: dict[int, list[float]] = {}
+        for number in range(3):
+            split = make_split(audience, number, n_relevant=trained.report.n_relevant, seed=0)
+            ranking = getattr(split, f"test_{database}")
+            for query, auc in zip(ranking.queries, ranking.score_vectors(places).per_query["auc"], strict=True):
+                if not np.isnan(auc):
+                    found.setdefault(audience.song_artist[query], []).append(auc)
+        expected = np.mean([np.mean(values) for values in found.values()])
+        estimate = trained.report.estimate("native", database)
+        assert estimate.mean == pytest.approx(expected, abs=1e-12)
+        assert estimate.artists == len(found)
+        assert estimate.low < expected < estimate.high
+
+
+def test_test_artists_are_scored_once_for_the_metric_that_validation_chose(ear, data, monkeypatch):
+    scored = []
+    original = Ranking.score_vectors
+
+    def watch(self, vectors):
+        scored.append((tuple(self.queries), tuple(self.database)))
+        return original(self, vectors)
+
+    monkeypatch.setattr(Ranking, "score_vectors", watch)
+    settings = replace(QUICK, n_splits=1, losses=("auc", "mrr"))
+    report = train(ear, data, settings).report
+    counts = sorted(scored.count(pair) for pair in set(scored))
+    assert counts == [2, 2, 4]  # native and the chosen one in two databases; two losses x two C on validation
+    assert len(report.choices) == 1
+
+
+def test_the_best_on_average_over_the_splits_is_what_learns_from_all(ear, data, trained):
+    report = trained.report
+    assert {choice.split for choice in report.choices} == {0, 1, 2}
+    assert report.loss == "auc"
+    means = {}
+    for C in QUICK.Cs:
+        alone = evaluate(data, QUICK, loss="auc", C=C)
+        means[C] = np.mean([choice.validation for choice in alone.choices])
+    assert max(means, key=means.get) == report.C
+
+
+def test_two_runs_give_the_same_report_and_the_same_bytes(ear, data, trained):
+    again = train(ear, data, QUICK)
+    assert replace(again.report, seconds={}) == replace(trained.report, seconds={})
+    np.testing.assert_array_equal(again.model.project(data.vectors), trained.model.project(data.vectors))
+
+
+def test_the_report_is_kept_as_json(trained):
+    assert TrainingReport.from_json(json.loads(json.dumps(trained.report.as_json()))) == trained.report
+    assert trained.report.seconds["total"] >= trained.report.seconds["judging"] > 0
+
+
+def test_where_sound_says_nothing_about_listeners_the_native_metric_is_kept(ear):
+    for seed in range(3):
+        trained = train(ear, planted(related=False, seed=seed), QUICK)
+        assert trained.model is None
+        assert trained.report.decision == "native"
+        assert trained.report.reason in ("no_gain", "only_popularity", "worse_on_new")
+        assert trained.report.rows
+
+
+def test_eight_artists_are_too_few_and_that_is_no_error(ear):
+    trained = train(ear, planted(8))
+    assert trained.model is None
+    assert (trained.report.decision, trained.report.reason) == ("native", "few_artists")
+    assert trained.report.artists_known == 8
+    assert trained.report.rows == ()
+
+
+def few_listeners() -> TrainingData:
+    data = planted()
+    return replace(data, artist_plays=sp.csr_array(np.ones((4, 60), dtype=bool)))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (few_listeners(), "few_listeners"),
+        (replace(planted(), vectors=np.full((180, V), 1 / V, dtype=np.float32)), "same_sound"),
+        (TrainingData(np.empty((0, V)), np.empty(0, int), sp.csr_array((0, 0), dtype=bool)), "few_artists"),
+    ],
+)
+def test_too_little_of_anything_keeps_the_native_metric(ear, data, reason):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trained = train(ear, data, QUICK)
+    assert trained.model is None
+    assert trained.report.reason == reason
+    assert evaluate(data, QUICK, loss="auc", C=10.0).reason == reason
+
+
+def test_listeners_who_relate_nothing_leave_nothing_to_judge(ear):
+    data = planted(30)
+    of_pair = np.repeat(np.eye(15, dtype=bool), 2, axis=1)  # everybody knows one pair of artists and nothing else
+    notes: list[str] = []
+    alone = replace(data, artist_plays=sp.csr_array(np.tile(of_pair, (6, 1))))
+    trained = train(ear, alone, replace(QUICK, n_splits=2), note=notes.append)
+    assert trained.model is None
+    assert (trained.report.decision, trained.report.reason) == ("native", "nothing_to_judge")
+    assert trained.report.notes == tuple(notes)
+
+
+def test_songs_can_be_the_units(ear):
+    data = planted(by_song=True)
+    trained = train(ear, data, replace(QUICK, unit="song"))
+    report = trained.report
+    assert report.unit == "song"
+    assert report.decision == "learned"
+    assert trained.model.trained_on["unit"] == "song"
+    assert train(ear, data, QUICK).report.unit == "artist"  # 180 songs are too few for "auto"
+
+
+def test_examples_are_test_songs_and_their_nearest_training_songs(data, trained):
+    listeners = data.artist_plays[np.asarray(data.artist_plays.sum(axis=1)).ravel() >= 2]
+    audience = Audience(song_artist=data.song_artist, plays=sp.csr_array(listeners))
+    ranking = make_split(audience, 0, n_relevant=trained.report.n_relevant, seed=0).test_known
+    places = np.sqrt(data.vectors.astype(np.float64))
+    assert len(trained.report.examples) == 8
+    artists = set()
+    for example in trained.report.examples:
+        query = example.query - 1000
+        artists.add(data.song_artist[query])
+        row = list(ranking.queries).index(query)
+        distances = np.linalg.norm(places[ranking.database] - places[query], axis=1)
+        nearest = np.argsort(distances, kind="stable")[:5]
+        assert example.native == tuple(1000 + ranking.database[nearest])
+        assert example.native_relevant == tuple(ranking.relevant.toarray()[row][nearest])
+        assert set(example.learned) <= set(1000 + ranking.database)
+        assert len(example.learned_relevant) == 5
+    assert len(artists) == 8
+
+
+def test_progress_counts_every_loss_of_every_split_and_ends(ear, data):
+    seen: list[tuple[str, int, int]] = []
+    train(ear, data, replace(QUICK, n_splits=2, losses=("auc", "mrr")), progress=lambda *step: seen.append(step))
+    assert seen == [("learning", done, 5) for done in range(6)]
+
+
+def test_ctrl_c_ends_every_fit_and_leaves_no_thread(ear, data, monkeypatch):
+    before = threading.active_count()
+    ended: list[str] = []
+
+    def fit_for_long(*arguments, after_round, **others):
+        for _ in range(2000):
+            time.sleep(0.01)
+            after_round()
+        ended.append("by itself")
+
+    monkeypatch.setattr(held_out_artists, "learn_grid", fit_for_long)
+    interrupt = threading.Timer(0.3, _thread.interrupt_main)
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        train(ear, data, replace(QUICK, n_splits=4))
+    interrupt.join()
+    assert ended == []
+    assert threading.active_count() == before
+
+
+def test_evaluation_measures_again_and_decides_nothing(data, trained):
+    report = evaluate(data, QUICK, loss=trained.report.loss, C=trained.report.C)
+    assert (report.decision, report.reason) == ("none", "asked")
+    assert report.estimate("native") == trained.report.estimate("native")
+    assert report.score("learned") == pytest.approx(trained.report.score("learned"), abs=0.02)
+
+
+def test_without_loss_and_c_nothing_is_learned(data):
+    report = evaluate(data, QUICK)
+    assert [row.name for row in report.rows] == ["random", "popularity", "native", "ceiling"]
+    assert report.loss is None
+    assert report.examples == ()
+
+
+def test_an_imported_model_is_scored_as_it_is(ear, data):
+    view = View(encoder=0, product_kernel=True, mean=np.zeros(V), basis=np.eye(V), factor=3.0 * np.eye(V))
+    as_native = SimilarityModel(list(ear.encoders), [view], ear.features)
+    report = evaluate(data, QUICK, model=as_native)
+    assert [row.name for row in report.rows] == ["random", "popularity", "native", "imported", "ceiling"]
+    for database in ("known", "unknown"):
+        assert report.score("imported", database) == pytest.approx(report.score("native", database), abs=1e-6)
+        assert report.score("imported - native", database) == pytest.approx(0.0, abs=1e-6)
+    deaf = replace(view, factor=np.zeros((1, V)))
+    report = evaluate(data, QUICK, model=SimilarityModel(list(ear.encoders), [deaf], ear.features))
+    assert report.score("imported") == 0.5
+
+
+def row(name: str, *ends: tuple[float, float] | None) -> ReportRow:
+    known, unknown = (None if pair is None else Estimate(sum(pair) / 2, *pair, 30) for pair in ends)
+    return ReportRow(name, known, unknown)
+
+
+@pytest.mark.parametrize(
+    ("native", "popularity", "reason"),
+    [
+        (((0.05, 0.09), (0.01, 0.11)), (-0.1, -0.05), "only_popularity"),  # half as wide again, it reaches 0
+        (((0.05, 0.09), (0.03, 0.09)), (-0.1, -0.05), "gain"),
+        (((0.05, 0.09), (-0.02, 0.03)), (0.01, 0.05), "gain"),
+        (((0.05, 0.09), (-0.02, 0.03)), (-0.01, 0.05), "only_popularity"),
+        (((0.05, 0.09), (-0.05, -0.01)), (0.01, 0.05), "worse_on_new"),
+        (((0.05, 0.09), None), (0.01, 0.05), "gain"),
+        (((-0.09, 0.05), (0.03, 0.09)), (0.01, 0.05), "no_gain"),
+        ((None, (0.03, 0.09)), (0.01, 0.05), "nothing_to_judge"),
+    ],
+)
+def test_the_rule_by_which_the_learned_metric_is_taken(native, popularity, reason):
+    differences = (row("learned - native", *native), row("learned - popularity", popularity, None))
+    assert training._verdict(TrainingReport("native", "", differences=differences)) == reason
+
+
+def test_what_cannot_be_asked_is_refused(ear, data):
+    two = Ear([ear.encoders[0], ear.encoders[0]])
+    with pytest.raises(InvalidInputError, match="the ear has 2 codebooks; a training takes one"):
+        train(two, data)
+    with pytest.raises(InvalidInputError, match="loss='auc' and C=None came; give both or none"):
+        evaluate(data, loss="auc")
+    with pytest.raises(InvalidInputError, match="unit='song' needs listens that name songs"):
+        train(ear, data, TrainingSettings(unit="song"))
