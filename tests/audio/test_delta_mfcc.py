@@ -1,6 +1,7 @@
 import librosa
 import numpy as np
 import pytest
+import scipy.signal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
@@ -174,3 +175,7 @@ def test_a_file_gives_the_frames_of_its_samples(make_sound):
 def test_a_file_of_too_little_sound_is_too_short(make_sound):
     with pytest.raises(TooShortAudioError, match=r"song\.wav: is shorter than the 93 ms that a frame's derivatives"):
         load_frames(make_sound("song.wav", seconds=0.05))
+
+
+def test_the_window_is_scipys_hann_to_the_last_bit():
+    np.testing.assert_array_equal(DeltaMFCC()._exact_window, scipy.signal.get_window("hann", 512))

@@ -28,7 +28,7 @@ def test_what_was_written_is_read_back_with_its_length_and_its_tones(tmp_path, e
     heard = load_audio(path, sample_rate=rate)
     assert len(heard) == pytest.approx(1.5 * rate, abs=0 if ending in LOSSLESS else 0.1 * rate)  # codecs pad
     for tone in (440, 1000):  # load_audio takes the mean of the two channels
-        assert level_at(heard, tone, rate) == pytest.approx(0.2, abs=0.01)
+        assert level_at(heard, tone, rate) == pytest.approx(0.2, abs=0.015)  # LAME turns some rates down by 5 %
     assert level_at(heard, 700, rate) < 1e-3
 
 

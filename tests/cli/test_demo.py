@@ -28,6 +28,9 @@ def test_the_demo_on_ones_own_music_ends_with_what_learning_changed(styled_music
 def test_the_demo_makes_its_own_music_and_says_when_it_is_too_little_to_learn_from(tmp_path):
     said = demo("--folder", tmp_path / "demo", "--artists", 9)
     assert "9 artists are few to learn from" in said
-    assert "The native metric is kept" in said
-    endings = {path.suffix for path in (tmp_path / "demo" / "music").rglob("*.*")}
+    assert "(native metric)" in said
+    endings = {path.suffix for path in (tmp_path / "demo").rglob("music/**/*.*")}
     assert len(endings) >= 4
+    again = demo("--folder", tmp_path / "demo", "--artists", 9)
+    assert "Making up" not in again
+    assert "known already" in again

@@ -22,8 +22,11 @@ import soundfile
 
 from nearsong.encoding import Codebook
 from nearsong.errors import AudioError
-from nearsong.library import codebook, scan
-from nearsong.library.store import Store
+from nearsong.library import codebook
+from nearsong.library import scan as scanning
+from nearsong.library.projection import Placer
+from nearsong.library.scan import ScanReport, scan
+from nearsong.library.store import Store, schema
 from nearsong.model import Ear, Encoder
 
 RATE = 22_050
@@ -112,7 +115,7 @@ def heard(monkeypatch) -> HeardHere:
             except AudioError as error:
                 yield path, error
 
-    monkeypatch.setattr(scan, "map_audio_files", map_here)
+    monkeypatch.setattr(scanning, "map_audio_files", map_here)
     monkeypatch.setattr(codebook, "map_audio_files", map_here)
     return log
 
@@ -126,6 +129,7 @@ class Server:
 
     port: int
     password: str
+    free: list[str] = field(default_factory=list)
 
     def url(self, database: str, password: str | None = None) -> str:
         return f"postgresql://nearsong:{password or self.password}@127.0.0.1:{self.port}/{database}"
@@ -136,12 +140,19 @@ class Server:
         self.run(f"CREATE SCHEMA {name}")
         return f"{self.url('postgres')}?options=-csearch_path%3D{name}"
 
-    def run(self, command: str) -> None:
+    def run(self, command: str, place: str | None = None) -> None:
         """Run a command of SQL."""
         import psycopg
 
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+        with psycopg.connect(place or self.url("postgres"), autocommit=True) as connection:
             connection.execute(command)
+
+    def take_back(self, place: str) -> None:
+        """Empty a library, so that another test can have it: that is quicker than to make one."""
+        tables = [table.name for table in reversed(schema.metadata.sorted_tables)]
+        keep = f"INSERT INTO settings VALUES ('schema', '{schema.VERSION}')"
+        self.run("; ".join([*(f"DELETE FROM {name}" for name in tables), keep]), place)
+        self.free.append(place)
 
 
 @pytest.fixture(scope="session")
@@ -193,11 +204,24 @@ def _wait_for(server: Server, process: "subprocess.Popen[bytes]") -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request, tmp_path) -> str:
-    """Return where a new library can be made, of both kinds in turn."""
+def new_place(request, tmp_path) -> str:
+    """Return where a library can be made, of both kinds in turn."""
     if request.param == "sqlite":
         return str(tmp_path / "library" / "library.sqlite")
     return request.getfixturevalue("postgres").new_schema()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path) -> Iterator[str]:
+    """Return where an empty library is, or can be made, of both kinds in turn."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "library" / "library.sqlite")
+        return
+    server = request.getfixturevalue("postgres")
+    found = server.free.pop() if server.free else server.new_schema()
+    Store(found).close()
+    yield found
+    server.take_back(found)
 
 
 @pytest.fixture
@@ -205,3 +229,47 @@ def store(place) -> Iterator[Store]:
     """Return a new library of each kind."""
     with contextlib.closing(Store(place)) as opened:
         yield opened
+
+
+# ---- scans
+
+
+def _check(store: Store, report: ScanReport, ear: Ear) -> None:
+    """Check what holds after every scan: files add up, and each song has the sound and the place that are its own."""
+    parts = ("unchanged", "added", "changed", "moved", "copied", "reheard", "known_unreadable")
+    assert report.found == sum(getattr(report, part) for part in parts) + len(report.unreadable)
+    ear_id = store.models.current_ear
+    songs = {song.id: song for song in store.songs.all()}
+    ids, vectors = (np.concatenate(part) for part in zip(*store.songs.vectors(ear_id), strict=True))
+    assert sorted(ids.tolist()) == sorted(songs)
+    for song, vector in zip(ids.tolist(), vectors, strict=True):
+        if not songs[song].missing:
+            np.testing.assert_array_equal(vector, ear.encode_file(songs[song].path).vector.astype(np.float32))
+    placed, places = store.songs.places(store.models.active)
+    assert placed.tolist() == sorted(songs)
+    model = Placer(store)  # the places are those of the active model
+    with store.writing() as connection:
+        model.place(connection, placed[0], ear_id, vectors[0])
+    np.testing.assert_allclose(store.songs.places(store.models.active)[1], places, atol=1e-6)
+
+
+@pytest.fixture
+def check() -> Callable[[Store, ScanReport, Ear], None]:
+    """Return what checks all that holds after every scan."""
+    return _check
+
+
+@pytest.fixture
+def scanned(store, music, ear, heard):
+    """Return a library that has scanned six songs, and a function that scans it again."""
+    assert scan(store, [music], ear=ear).added == 6
+    heard.take()
+
+    def again(options=None, **changes) -> ScanReport:
+        report = scan(store, [music], options)
+        _check(store, report, ear)
+        expected = ScanReport(**{"found": report.found, "seconds": report.seconds} | changes)
+        assert report == expected
+        return report
+
+    return again

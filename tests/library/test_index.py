@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import index as index_module
+from nearsong.library import near_places
 from nearsong.library.index import PlaceIndex
 
 
@@ -64,7 +65,7 @@ def test_it_is_brute_force_to_the_bit_for_any_size_offset_tie_and_filter(
     drawn = np.clip((drawn + offset) * 10.0**exponent, -1e15, 1e15)
     ids = rng.choice(1_000, size=n, replace=False)
     allowed = None if share is None else rng.random(n) < share
-    with patch.object(index_module, "GROUP", group):
+    with patch.object(near_places, "GROUP", group):
         ours = PlaceIndex.build(drawn[:n], ids).nearest(drawn[n:], k, allowed=allowed)
     assert_same(ours, brute_force(drawn[:n], ids, drawn[n:], k, allowed))
 
@@ -279,6 +280,12 @@ def test_a_kept_graph_is_used_again_and_answers_the_same(tmp_path, makes):
     assert makes == [800]
     assert_same(again.nearest(queries, 10), first.nearest(queries, 10))
     assert [file.suffix for file in (tmp_path / "new" / "folder").iterdir()] == [".graph"]
+
+
+def test_a_small_graph_made_again_answers_the_same():
+    places, queries = songs(2_000)
+    first, again = (build(places, None).nearest(queries, 10) for _ in range(2))
+    assert_same(first, again)
 
 
 def test_changed_places_have_a_graph_of_their_own(tmp_path, makes):

@@ -153,10 +153,49 @@ def test_listeners_can_be_chosen_and_plays_are_counted_all_the_same(listeners, e
 
 def test_a_listen_in_two_sources_counts_once():
     both = events((0, 0, 0), (0, 1, 0), (0, 0, 1))
-    listening = build(both, events((0, 0, 0), (0, 0, 2)), listeners="users")
+    listening = build(both, events((0, 0, 0), (0, 0, 3)), listeners="users")
     assert listening.song_play_counts.tolist() == [3, 1, 0, 0]
     untimed = source("events", [(0, 0), (0, 0)])
     assert build(untimed, untimed).song_play_counts.tolist() == [4, 0, 0, 0]
+
+
+def test_copies_of_a_song_were_played_as_often_as_it_was():
+    copies = Matched(MATCHED.song, MATCHED.artist, MATCHED.how, same_as=np.array([1, 1, 2, 1]))
+    plays = source("counts", [(0, 0, 12), (0, 1, 3), (1, 2, 5)])
+    listening = build_listening([plays], copies, N_ARTISTS, N_SONGS, min_plays=1)
+    assert listening.song_play_counts.tolist() == [15, 15, 5, 15]
+    assert sets(listening.song_plays) == sets(build(plays, min_plays=1).song_plays)  # what is learned from stays
+
+
+def test_a_listen_that_two_services_spell_and_time_differently_counts_once():
+    """Names 0 and 1 are spellings of one song, name 2 is another one, name 3 is no song of the library."""
+    spellings = Matched(np.array([0, 1, 2, -1]), np.array([0, 0, 0, 1]), np.zeros(4, np.uint8), np.array([0, 0, 2]))
+
+    def played(*others):
+        histories = [
+            source("events", [(7, 0, 1, 1000), (7, 3, 1, 1300)]),
+            *(source("events", rows) for rows in others),
+        ]
+        listening = build_listening(histories, spellings, 2, 3, min_plays=1)
+        return listening.song_play_counts.tolist()
+
+    assert played([(7, 1, 1, 1060)]) == [1, 1, 0]  # one listen: another spelling, a minute later
+    assert played([(7, 1, 1, 940)]) == [1, 1, 0]
+    assert played([(7, 1, 1, 1061)]) == [2, 2, 0]  # too late for the same listen
+    assert played([(7, 2, 1, 1000)]) == [1, 1, 1]  # another song
+    assert played([(8, 1, 1, 1000)]) == [2, 2, 0]  # another user
+    assert played([(7, 1, 1, 1000)], [(7, 1, 1, 1030), (7, 0, 1, 2000)]) == [2, 2, 0]
+
+
+def test_in_one_history_a_song_may_be_played_again_within_the_minute():
+    again = events((0, 0, 0), (0, 0, 1), (0, 0, 0.5))
+    assert build(again).song_play_counts.tolist() == [3, 0, 0, 0]
+    assert build(again, again).song_play_counts.tolist() == [3, 0, 0, 0]
+
+
+def test_a_listen_of_what_the_library_lacks_counts_once_by_its_name():
+    listening = build(events((0, 3, 0)), events((0, 3, 0.5)), events((0, 4, 0)), listeners="users", min_plays=2)
+    assert sets(listening.artist_plays) == []
 
 
 def test_nothing_gives_no_listeners():
@@ -173,8 +212,9 @@ def test_nothing_gives_no_listeners():
 def listen_one_by_one(sources, listeners, min_plays, gap_minutes):
     """Follow the rule row by row; return sorted lists of (kind, artists, songs), and plays of songs."""
     plays, seen, counted = defaultdict(float), set(), np.zeros(N_SONGS)
-    timed = defaultdict(list)
+    timed, earlier = defaultdict(list), []
     for piece in sources:
+        before, earlier = earlier, list(earlier)
         for user, name, n, time in zip(piece.user, piece.name, piece.plays, piece.time, strict=True):
             event = piece.kind == "events"
             if n == 0:
@@ -183,6 +223,10 @@ def listen_one_by_one(sources, listeners, min_plays, gap_minutes):
                 if (user, name, time) in seen:
                     continue
                 seen.add((user, name, time))
+                heard = SONG[name] if SONG[name] >= 0 else f"name {name}"
+                earlier.append((user, heard, time))
+                if any((user, heard) == other[:2] and abs(time - other[2]) <= 60 for other in before):
+                    continue
                 timed[user].append((time, name, n))
             if SONG[name] >= 0:
                 counted[SONG[name]] += n
@@ -209,7 +253,8 @@ def listen_one_by_one(sources, listeners, min_plays, gap_minutes):
     return sorted(result), counted.tolist()
 
 
-ROW = st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(0, 4), st.integers(0, 5).map(lambda t: t * 500))
+TIMES = [0, 500, 530, 560, 600, 1000, 1061, 1500, 2000, 2500]
+ROW = st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(0, 4), st.sampled_from(TIMES))
 SOURCE = st.builds(source, st.sampled_from(["counts", "events", "playlists"]), st.lists(ROW, max_size=25))
 
 

@@ -13,8 +13,8 @@ from nearsong.names import artist_key, primary_artist, title_key
 NOT, RECORDING, TITLE, ARTIST = range(4)
 
 
-def song(number, artist, title, recording="", artist_id=""):
-    return Song(number, f"{number}.mp3", artist, title, "", "", None, 100.0, "", recording, artist_id)
+def song(number, artist, title, recording="", artist_id="", missing=False):
+    return Song(number, f"{number}.mp3", artist, title, "", "", None, 100.0, "", recording, artist_id, missing)
 
 
 LIBRARY = [
@@ -92,6 +92,48 @@ def test_whom_an_mbid_means_is_what_most_songs_say():
     assert matches(Heard("?", "", "", "M"), songs=songs[:2]) == [(None, "B", ARTIST)]
 
 
+def test_a_file_that_is_there_is_found_before_one_that_is_missing():
+    songs = [song(1, "A", "x", "m", missing=True), song(3, "A", "x", "m"), song(2, "A", "x", "m", missing=True)]
+    by_title, by_recording = Heard("A", "x"), Heard("", "", "m")
+    assert [found[0] for found in matches(by_title, by_recording, songs=songs)] == [3, 3]
+    assert [found[0] for found in matches(by_title, by_recording, songs=songs[::2])] == [1, 1]
+
+
+def test_copies_of_a_recording_are_told_by_artist_and_title_or_by_mbid():
+    songs = [
+        song(9, "A", "x"),
+        song(2, "A", "X (Remastered)", "m1"),
+        song(3, "A", "other title", "M1 "),
+        song(4, "B", "x"),
+        song(5, "", "x"),
+        song(6, "", "x"),
+        song(7, "A", ""),
+        song(8, "A", "", "m2"),
+    ]
+    catalogue = Catalogue.of(songs)
+    assert catalogue.same_as.tolist() == [1, 1, 1, 3, 4, 5, 6, 7]
+    assert catalogue.same_as.dtype == np.int64
+    assert match(catalogue, [Heard("A")]).same_as is catalogue.same_as
+
+
+def same_one_by_one(songs):
+    """Compare every song with every other, and with what that is the same as."""
+
+    def same(one, other):
+        if one.recording_mbid and one.recording_mbid == other.recording_mbid:
+            return True
+        keys = [(artist_key(primary_artist(each.artist)), title_key(each.title)) for each in (one, other)]
+        return keys[0] == keys[1] and all(keys[0])
+
+    groups = [{place} for place in range(len(songs))]
+    for _ in songs:
+        for i, one in enumerate(songs):
+            for j, other in enumerate(songs):
+                if same(one, other):
+                    groups[i] = groups[j] = groups[i] | groups[j]
+    return [min(group, key=lambda place: (songs[place].missing, songs[place].id)) for group in groups]
+
+
 def test_nothing_matches_nothing():
     assert matches(Heard("A", "B", "C", "D"), songs=[]) == [(None, None, NOT)]
     assert matches() == []
@@ -104,7 +146,7 @@ def match_one_by_one(songs, heard):
     def artist_of(name):
         return artist_key(primary_artist(name))
 
-    order = sorted(range(len(songs)), key=lambda place: songs[place].id)
+    order = sorted(range(len(songs)), key=lambda place: (songs[place].missing, songs[place].id))
     names = []
     for entry in songs:
         key = artist_of(entry.artist)
@@ -143,7 +185,8 @@ def match_one_by_one(songs, heard):
 ARTISTS = st.sampled_from(["", "The A", "a", "B", "b feat. A", "C; A", "Ж"])
 TITLES = st.sampled_from(["", "One", "one (Remastered)", "One (Live)", "Two"])
 MBIDS = st.sampled_from(["", "", "m1", "m2", "m3"])
-SONGS = st.lists(st.tuples(st.integers(1, 50), ARTISTS, TITLES, MBIDS, MBIDS), max_size=8, unique_by=lambda s: s[0])
+SONG = st.tuples(st.integers(1, 50), ARTISTS, TITLES, MBIDS, MBIDS, st.booleans())
+SONGS = st.lists(SONG, max_size=8, unique_by=lambda s: s[0])
 
 
 @given(SONGS, st.lists(st.builds(Heard, ARTISTS, TITLES, MBIDS, MBIDS), max_size=8))
@@ -155,6 +198,13 @@ def test_matching_is_what_looking_through_all_songs_finds(facts, heard):
     again = match(Catalogue.of(songs), heard_columns(heard))
     for one, other in ((found.song, again.song), (found.artist, again.artist), (found.how, again.how)):
         np.testing.assert_array_equal(one, other)
+
+
+@given(SONGS)
+@settings(max_examples=200)
+def test_the_same_recording_is_what_comparing_all_songs_finds(facts):
+    songs = [song(*fact) for fact in facts]
+    assert Catalogue.of(songs).same_as.tolist() == same_one_by_one(songs)
 
 
 def test_columns_of_different_lengths_are_refused():

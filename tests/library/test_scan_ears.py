@@ -8,6 +8,8 @@ from nearsong.library.projection import activate_model, import_model, native_mod
 from nearsong.library.scan import ScanOptions, scan
 from nearsong.library.store import PENDING
 
+in_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)  # where databases make no difference
+
 
 @pytest.fixture
 def scanned(store, music, ear, heard):
@@ -85,6 +87,7 @@ def test_a_model_with_the_librarys_codebook_answers_at_once(scanned, music, ear)
     assert answering(scanned)[1] == 6
 
 
+@in_sqlite
 def test_songs_that_come_while_a_model_waits_are_heard_for_it(scanned, music, other_ear, make_song):
     store = scanned
     import_model(store, model_for(other_ear, music), {})
@@ -94,6 +97,7 @@ def test_songs_that_come_while_a_model_waits_are_heard_for_it(scanned, music, ot
     assert answering(store) == (store.models.current_ear, 7)
 
 
+@in_sqlite
 def test_songs_whose_files_are_missing_do_not_keep_a_model_waiting(scanned, music, other_ear):
     store = scanned
     next(music.rglob("Song 0.wav")).unlink()
@@ -139,6 +143,7 @@ def test_a_file_moved_while_another_codebook_comes_keeps_its_id_and_is_heard(sca
 # ---- the library's own
 
 
+@in_sqlite
 def test_a_codebook_of_the_first_few_songs_is_learned_anew_when_there_are_many(
     store, music, make_song, tmp_path, heard
 ):
@@ -158,6 +163,7 @@ def test_a_codebook_of_the_first_few_songs_is_learned_anew_when_there_are_many(
     assert scan(store).unchanged == 32
 
 
+@in_sqlite
 def test_a_codebook_stays_when_a_model_was_learned_with_it(store, music, make_song, heard, ear):
     scan(store, [music / "Artist 0"])
     first = store.models.current_ear
@@ -171,6 +177,7 @@ def test_a_codebook_stays_when_a_model_was_learned_with_it(store, music, make_so
     assert (store.models.current_ear, store.models.active) == (first, learned)
 
 
+@in_sqlite
 def test_a_codebook_from_elsewhere_stays_however_many_songs_come(store, music, make_song, heard, ear):
     scan(store, [music / "Artist 0"], ear=ear)
     first = store.models.current_ear
@@ -200,6 +207,7 @@ def test_the_native_model_is_made_anew_when_there_are_twice_the_songs(store, mus
     assert len(store.songs.places(first)[0]) == 6
 
 
+@in_sqlite
 def test_one_song_has_no_model_and_two_have(store, tmp_path, make_song, ear, heard):
     make_song(tmp_path / "music" / "1.wav", seed=1)
     scan(store, [tmp_path / "music"], ear=ear)
@@ -209,7 +217,7 @@ def test_one_song_has_no_model_and_two_have(store, tmp_path, make_song, ear, hea
     assert answering(store)[1] == 2
 
 
-@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+@in_sqlite
 def test_one_and_two_worker_processes_bring_the_same(place, music, make_song, tmp_path, quick_workers):
     (music / "bad.mp3").write_bytes(b"no sound")
     results = []

@@ -10,7 +10,7 @@ import pytest
 
 from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.records import Song
-from nearsong.library.song_map import write_map
+from nearsong.library.song_map import check_page, write_map
 
 NASTY = [
     "</script><script>document.title='owned'</script>",
@@ -152,8 +152,31 @@ def test_a_map_takes_the_place_of_the_old_one_whole(tmp_path, monkeypatch):
     write_map(path, songs, positions, near, distances)
     assert path.read_text().startswith("<!doctype html>")
     assert [file.name for file in tmp_path.iterdir()] == ["map.html"]
-    with pytest.raises(LibraryError, match="the map cannot be written"):
-        write_map(tmp_path / "nowhere" / "map.html", songs, positions, near, distances)
+    for name in ("a\0b.html", "x" * 300):
+        with pytest.raises(LibraryError, match="the map cannot be written"):
+            write_map(tmp_path / name, songs, positions, near, distances)
+
+
+def test_a_place_where_no_page_can_be_is_refused_in_one_line_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    for path, message in (
+        (".", r"^\. is a folder; name the file, such as map\.html\.$"),
+        ("", r"^\. is a folder; name the file, such as map\.html\.$"),
+        ("..", r"^\.\. is a folder; name the file, such as \.\./map\.html\.$"),
+        ("/", r"^/ is a folder; name the file, such as /map\.html\.$"),
+        (tmp_path, r"is a folder; name the file, such as .*/map\.html\.$"),
+        ("none/map.html", r"^none/map\.html: there is no folder none; make it or choose another\.$"),
+        ("file/map.html", r"^file/map\.html: there is no folder file; make it or choose another\.$"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            check_page(path)
+        with pytest.raises(InvalidInputError, match=message):
+            write_map(path, [], [], [], [])
+    check_page("map.html")
+    check_page("file")
+    check_page(tmp_path / "map.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
 def test_the_same_songs_give_the_same_bytes(tmp_path):

@@ -1,6 +1,7 @@
 """Libraries open, refuse and wait as they should; songs come back as they went in."""
 
 import contextlib
+import multiprocessing
 import os
 import sqlite3
 import subprocess
@@ -16,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library.records import Song, Tags
-from nearsong.library.store import NEVER, ScannedFile, Store, database, default_place
+from nearsong.library.records import Tags
+from nearsong.library.store import ScannedFile, Store, database, default_place
 from nearsong.library.store.text import clean_text, path_key, path_to_text, text_to_path
 
 
@@ -25,11 +26,6 @@ def put(store, path, *, ear_id=None, vector=None, content="", tags=None, **facts
     file = ScannedFile(path, 10, 20, content, tags or Tags(), vector=vector, **facts)
     with store.writing() as connection:
         return store.songs.put(connection, file, ear_id)
-
-
-def add_ear(store, key="an ear") -> int:
-    with store.writing() as connection:
-        return store.models.add_ear(connection, key, b"bytes of an ear")
 
 
 # ---- text
@@ -89,6 +85,7 @@ def test_a_folder_or_a_file_can_be_given_and_is_made(tmp_path, ending):
 def test_a_path_of_odd_bytes_can_hold_a_library(tmp_path):
     with contextlib.closing(Store(os.path.join(os.fsencode(tmp_path), b"m\xfcsik.sqlite"))) as store:
         put(store, "/a.mp3")
+        assert store.name.endswith("m\ufffdsik.sqlite")  # as it can be shown
     assert b"m\xfcsik.sqlite" in os.listdir(os.fsencode(tmp_path))
 
 
@@ -135,25 +132,46 @@ def test_a_later_format_is_refused(store, place):
         Store(place)
 
 
-def test_a_damaged_library_is_named_as_such(tmp_path):
-    with contextlib.closing(Store(tmp_path / "a.sqlite")) as store:
-        for i in range(50):
-            put(store, f"/{i}.mp3", problem="x" * 1000)
-    raw = bytearray((tmp_path / "a.sqlite").read_bytes())
-    raw[1000:] = os.urandom(len(raw) - 1000)
-    (tmp_path / "a.sqlite").write_bytes(raw)
-    with pytest.raises(LibraryError, match="is damaged; put back a copy"):
-        Store(tmp_path / "a.sqlite").songs.all()
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_library_is_named_as_such(tmp_path, seed):
+    path = tmp_path / "a.sqlite"
+    with contextlib.closing(Store(path)) as store:
+        for i in range(20):
+            put(store, f"/{i}.mp3", problem="x" * 2000)
+    raw = bytearray(path.read_bytes())
+    start = 1_000 if seed else len(raw) // 2
+    raw[start:] = np.random.default_rng(seed).bytes(len(raw) - start)
+    path.write_bytes(raw)
+
+    def read() -> None:
+        with contextlib.closing(Store(path)) as store:
+            store.songs.problems()
+            store.songs.all()
+
+    with pytest.raises(LibraryError, match="is damaged; put back a copy, or scan into a new library"):
+        read()
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs a folder that nobody can write to, /proc")
 def test_a_folder_that_cannot_be_made_is_named():
     with pytest.raises(
-        LibraryError, match=r"folder /proc/nearsong cannot be made .*; choose another place with --lib"
+        LibraryError, match=r"folder of the library /proc/nearsong/library.sqlite cannot be made .*; choose another"
     ):
         Store("/proc/nearsong/library.sqlite")
     with pytest.raises(LibraryError, match="cannot be opened; check the path and its rights"):
         Store("/proc/library.sqlite")
+
+
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path):
+    with contextlib.closing(Store(tmp_path / "a.sqlite")) as store:
+        put(store, "/a.mp3")
+        with contextlib.closing(store._database._engine.raw_connection()) as connection:
+            connection.driver_connection.execute("PRAGMA max_page_count=1").close()  # as large as it is
+        with pytest.raises(
+            LibraryError, match="cannot grow: the disk is full; make room and start again, nothing is"
+        ):
+            put(store, "/b.mp3", problem="x" * 10**6)
+        assert [song.path for song in store.songs.all()] == ["/a.mp3"]
 
 
 READ_ONLY = """
@@ -258,12 +276,9 @@ def test_threads_write_and_read_at_once(store):
 
 
 BEGIN = """
-import sys
 from nearsong.library.records import Tags
 from nearsong.library.store import ScannedFile, Store
-place, worker = sys.argv[1:]
-print("ready", flush=True)
-sys.stdin.readline()
+ready.wait(60)
 store = Store(place)
 for i in range(5):
     for path in (f"/{i}.mp3", f"/{worker}/{i}.mp3"):
@@ -272,17 +287,18 @@ for i in range(5):
 """
 
 
-def test_processes_that_begin_a_library_at_once_share_it(place):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen([sys.executable, "-c", BEGIN, place, str(i)], **pipes) for i in range(3)]
+@pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs POSIX")
+def test_processes_that_begin_a_library_at_once_share_it(new_place, quick_workers):
+    context = multiprocessing.get_context("forkserver")
+    ready = context.Barrier(3)
+    names = [{"place": new_place, "worker": i, "ready": ready} for i in range(3)]
+    processes = [context.Process(target=exec, args=(BEGIN, name)) for name in names]
     for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:  # all of them are waiting now
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=120)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0], said
-    with contextlib.closing(Store(place)) as store:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    with contextlib.closing(Store(new_place)) as store:
         songs = store.songs.all()
     assert len(songs) == len({song.path for song in songs}) == 5 + 15
 
@@ -296,132 +312,3 @@ def test_a_reader_sees_one_state_however_long_it_takes(store):
         other.join()
         assert len(connection.exec_driver_sql("SELECT id FROM songs").all()) == 1
     assert len(store.songs.all()) == 2
-
-
-# ---- songs
-
-
-def test_a_song_comes_back_as_it_went_in(store):
-    tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2")
-    song = put(store, "/Bj\udcf6rk/ü.mp3", tags=tags, seconds=305.5, damage="ends early")
-    assert store.songs.all() == [
-        Song(
-            song,
-            "/Bj\udcf6rk/ü.mp3",
-            "Björk feat. X",
-            "Jóga",
-            "Homogenic",
-            "Pop",
-            1997,
-            305.5,
-            "bjork",
-            "mbid 1",
-            "mbid 2",
-        )
-    ]
-    assert store.songs.counts(None) == {
-        "songs": 1,
-        "artists": 1,
-        "missing": 0,
-        "unreadable": 0,
-        "damaged": 1,
-        "seconds": 305.5,
-        "heard": 0,
-    }
-
-
-def test_tags_that_no_database_holds_are_cleaned(store):
-    put(store, "/a.mp3", tags=Tags("a\0b", "\ud800", year=10**12), problem="")
-    song = store.songs.all()[0]
-    assert (song.artist, song.title, song.year) == ("ab", "?", None)
-
-
-def test_paths_of_any_length_and_kind_are_kept_apart(store):
-    long = "/" + "/".join(f"{secrets_like(i)}" for i in range(60))
-    paths = [long + "/a.mp3", long + "/b.mp3", "/A.mp3", "/a.mp3", "/\udcff.mp3", "/" + "é" * 2000]
-    ids = [put(store, path) for path in paths]
-    assert [song.path for song in store.songs.all()] == paths
-    assert [put(store, path) for path in paths] == ids
-    assert set(store.songs.known_files(None)) == set(paths)
-    for path in paths:
-        store.songs.add_root(path)
-    assert store.songs.roots() == sorted(paths)
-
-
-def secrets_like(i: int) -> str:
-    return "".join(chr(33 + (7 * i * j + 13 * j) % 90) for j in range(80)).replace("/", "_")
-
-
-def test_a_song_written_again_keeps_its_id_and_loses_its_old_sound(store):
-    ear = add_ear(store)
-    song = put(store, "/a.mp3", ear_id=ear, vector=np.ones(4, np.float32))
-    with store.writing() as connection:
-        model = store.models.add(connection, "native", ear, b"", {})
-        store.songs.put_places(connection, model, np.array([song]), np.ones((1, 2), np.float32))
-    assert put(store, "/a.mp3", problem="is broken") == song
-    assert store.songs.all() == []
-    assert store.songs.problems() == [("/a.mp3", "is broken")]
-    assert list(store.songs.vectors(ear)) == []
-    assert len(store.songs.places(model)[0]) == 0
-    assert put(store, "/a.mp3", ear_id=ear, vector=np.full(4, 2, np.float32)) == song
-    assert [(ids.tolist(), rows.tolist()) for ids, rows in store.songs.vectors(ear)] == [([song], [[2.0] * 4])]
-
-
-def test_vectors_are_read_in_blocks_by_id(store, monkeypatch):
-    monkeypatch.setattr("nearsong.library.store.songs.BLOCK", 3)
-    ear = add_ear(store)
-    ids = [put(store, f"/{i}.mp3", ear_id=ear, vector=np.full(2, i, np.float32)) for i in range(8)]
-    blocks = list(store.songs.vectors(ear))
-    assert [len(block) for block, _ in blocks] == [3, 3, 2]
-    assert np.concatenate([block for block, _ in blocks]).tolist() == ids
-    assert np.concatenate([rows[:, 0] for _, rows in blocks]).tolist() == list(range(8))
-    some = list(store.songs.vectors(ear, [ids[6], ids[1], ids[1], 10**6]))
-    assert [row for block, _ in some for row in block.tolist()] == [ids[1], ids[6]]
-    assert [song.id for song in store.songs.all([ids[5], ids[0]])] == [ids[0], ids[5]]
-
-
-def test_a_forgotten_songs_number_is_not_given_to_another(store):
-    first = put(store, "/a.mp3")
-    store.songs.remove([first])
-    assert store.songs.all() == []
-    assert put(store, "/b.mp3") > first
-
-
-def test_moving_onto_another_songs_path_keeps_both(store):
-    one, two = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", content="two")
-    with store.writing() as connection:
-        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags(title="new"))
-    songs = {song.id: song for song in store.songs.all()}
-    assert (songs[one].path, songs[one].title, songs[one].missing) == ("/2.mp3", "new", False)
-    assert (songs[two].path, songs[two].missing) == ("/1.mp3", True)
-    assert store.songs.known_files(None)["/1.mp3"].modified == NEVER
-
-
-def test_moving_onto_a_file_that_gave_no_sound_forgets_that(store):
-    one, bad = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", problem="is broken")
-    with store.writing() as connection:
-        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags())
-    assert [song.id for song in store.songs.all()] == [one]
-    assert store.songs.problems() == []
-    assert bad not in {there.id for there in store.songs.known_files(None).values()}
-
-
-def test_the_stamp_changes_with_every_change_of_songs_and_only_then(store):
-    stamps = [store.stamp()]
-
-    def changed() -> bool:
-        stamps.append(store.stamp())
-        return stamps[-1] != stamps[-2]
-
-    song = put(store, "/a.mp3")
-    assert changed()
-    assert not changed()
-    store.songs.set_missing([song], True)
-    assert changed()
-    with store.writing() as connection:
-        store.songs.touch(connection, song, 1, 2, Tags(title="x"))
-    assert changed()
-    store.songs.add_root("/a")
-    assert not changed()
-    store.songs.remove([song])
-    assert changed()

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nearsong.encoding import Codebook, ProductKernelMap
+from nearsong.encoding import Codebook
 from nearsong.errors import InvalidInputError
 from nearsong.library import held_out_artists, training
 from nearsong.library.held_out_report import Estimate, ReportRow, TrainingReport
 from nearsong.library.training import TrainingData, TrainingSettings, evaluate, train
-from nearsong.model import Ear, Encoder, SimilarityModel, View
-from nearsong.model.held_out import Audience, Ranking, make_split
+from nearsong.library.training_words import SEEN, sentences
+from nearsong.model import Ear, Encoder, SimilarityModel, View, learn_view
+from nearsong.model.held_out import Audience, Ranking, Split, make_split
 
 V = 24
 QUICK = TrainingSettings(losses=("auc",), Cs=(1e2, 1e3), n_splits=3)
@@ -88,25 +89,42 @@ def test_the_model_learned_from_all_artists_and_says_from_what(ear, data, traine
     assert model.project(data.vectors).shape == (180, model.rank)
 
 
-def test_the_scores_are_those_of_the_protocol(data, trained):
-    """Native scores, again, from nothing but the splits."""
+def histograms_of(data: TrainingData) -> np.ndarray:
     histograms = data.vectors.astype(np.float64)
-    places = ProductKernelMap().transform(histograms / histograms.sum(axis=1, keepdims=True))
+    return histograms / histograms.sum(axis=1, keepdims=True)
+
+
+def splits_of(data: TrainingData, n_relevant: int) -> list[Split]:
     listeners = data.artist_plays[np.asarray(data.artist_plays.sum(axis=1)).ravel() >= 2]
     audience = Audience(song_artist=data.song_artist, plays=sp.csr_array(listeners))
+    return [make_split(audience, number, n_relevant=n_relevant, seed=0) for number in range(QUICK.n_splits)]
+
+
+def as_native(data: TrainingData, split: Split) -> np.ndarray:
+    """Return places in the native model that would be made of a split's training songs."""
+    view, _ = learn_view(histograms_of(data)[split.training.queries])
+    return view.project(histograms_of(data))
+
+
+def artist_means(data: TrainingData, n_relevant: int, database: str, places_of) -> list[float]:
+    """Score places again, from nothing but the splits."""
+    found: dict[int, list[float]] = {}
+    for split in splits_of(data, n_relevant):
+        ranking = getattr(split, f"test_{database}")
+        scores = ranking.score_vectors(places_of(data, split)).per_query["auc"]
+        for query, auc in zip(ranking.queries, scores, strict=True):
+            if not np.isnan(auc):
+                found.setdefault(data.song_artist[query], []).append(auc)
+    return [float(np.mean(values)) for values in found.values()]
+
+
+def test_the_native_scores_are_those_of_the_native_model_that_would_answer(data, trained):
     for database in ("known", "unknown"):
-        found: dict[int, list[float]] = {}
-        for number in range(3):
-            split = make_split(audience, number, n_relevant=trained.report.n_relevant, seed=0)
-            ranking = getattr(split, f"test_{database}")
-            for query, auc in zip(ranking.queries, ranking.score_vectors(places).per_query["auc"], strict=True):
-                if not np.isnan(auc):
-                    found.setdefault(audience.song_artist[query], []).append(auc)
-        expected = np.mean([np.mean(values) for values in found.values()])
+        means = artist_means(data, trained.report.n_relevant, database, as_native)
         estimate = trained.report.estimate("native", database)
-        assert estimate.mean == pytest.approx(expected, abs=1e-12)
-        assert estimate.artists == len(found)
-        assert estimate.low < expected < estimate.high
+        assert estimate.mean == pytest.approx(np.mean(means), abs=1e-12)
+        assert estimate.artists == len(means)
+        assert estimate.low < np.mean(means) < estimate.high
 
 
 def test_test_artists_are_scored_once_for_the_metric_that_validation_chose(ear, data, monkeypatch):
@@ -189,12 +207,26 @@ def test_too_little_of_anything_keeps_the_native_metric(ear, data, reason):
 def test_listeners_who_relate_nothing_leave_nothing_to_judge(ear):
     data = planted(30)
     of_pair = np.repeat(np.eye(15, dtype=bool), 2, axis=1)  # everybody knows one pair of artists and nothing else
-    notes: list[str] = []
     alone = replace(data, artist_plays=sp.csr_array(np.tile(of_pair, (6, 1))))
-    trained = train(ear, alone, replace(QUICK, n_splits=2), note=notes.append)
+    trained = train(ear, alone, replace(QUICK, n_splits=2))
     assert trained.model is None
     assert (trained.report.decision, trained.report.reason) == ("native", "nothing_to_judge")
-    assert trained.report.notes == tuple(notes)
+
+
+def test_splits_that_cannot_be_used_are_in_the_report_and_not_said_twice(ear, data, monkeypatch):
+    notes: list[str] = []
+    monkeypatch.setattr(held_out_artists, "n_usable", lambda ranking: 0)
+    report = train(ear, data, QUICK, note=notes.append).report
+    assert report.notes == ("3 of 3 splits could not be used: too few songs are related.",)
+    assert notes == []
+
+
+def test_a_last_fit_that_ended_early_is_in_the_report_and_not_said_twice(ear, data):
+    notes: list[str] = []
+    hasty = replace(QUICK, n_splits=1, final_tol=1e-9, final_max_rounds=3)
+    report = train(ear, data, hasty, note=notes.append).report
+    assert [note for note in report.notes if note.startswith("The last fit ended after 3 rounds")]
+    assert notes == []
 
 
 def test_songs_can_be_the_units(ear):
@@ -208,10 +240,8 @@ def test_songs_can_be_the_units(ear):
 
 
 def test_examples_are_test_songs_and_their_nearest_training_songs(data, trained):
-    listeners = data.artist_plays[np.asarray(data.artist_plays.sum(axis=1)).ravel() >= 2]
-    audience = Audience(song_artist=data.song_artist, plays=sp.csr_array(listeners))
-    ranking = make_split(audience, 0, n_relevant=trained.report.n_relevant, seed=0).test_known
-    places = np.sqrt(data.vectors.astype(np.float64))
+    split = splits_of(data, trained.report.n_relevant)[0]
+    ranking, places = split.test_known, as_native(data, split)
     assert len(trained.report.examples) == 8
     artists = set()
     for example in trained.report.examples:
@@ -269,15 +299,27 @@ def test_without_loss_and_c_nothing_is_learned(data):
 
 def test_an_imported_model_is_scored_as_it_is(ear, data):
     view = View(encoder=0, product_kernel=True, mean=np.zeros(V), basis=np.eye(V), factor=3.0 * np.eye(V))
-    as_native = SimilarityModel(list(ear.encoders), [view], ear.features)
-    report = evaluate(data, QUICK, model=as_native)
+    report = evaluate(data, QUICK, model=SimilarityModel(list(ear.encoders), [view], ear.features))
     assert [row.name for row in report.rows] == ["random", "popularity", "native", "imported", "ceiling"]
     for database in ("known", "unknown"):
-        assert report.score("imported", database) == pytest.approx(report.score("native", database), abs=1e-6)
-        assert report.score("imported - native", database) == pytest.approx(0.0, abs=1e-6)
+        whole = artist_means(data, report.n_relevant, database, lambda data, _: np.sqrt(histograms_of(data)))
+        assert report.score("imported", database) == pytest.approx(np.mean(whole), abs=1e-6)
+        gain = report.score("imported", database) - report.score("native", database)
+        assert report.score("imported - native", database) == pytest.approx(gain, abs=1e-12)
     deaf = replace(view, factor=np.zeros((1, V)))
     report = evaluate(data, QUICK, model=SimilarityModel(list(ear.encoders), [deaf], ear.features))
     assert report.score("imported") == 0.5
+
+
+def test_the_report_of_a_model_that_has_seen_these_listens_says_so(ear, data):
+    view = View(encoder=0, product_kernel=True, mean=np.zeros(V), basis=np.eye(V), factor=np.eye(V))
+    model = SimilarityModel(list(ear.encoders), [view], ear.features)
+    unseen, seen = (evaluate(data, QUICK, model=model, seen=seen) for seen in (False, True))
+    assert unseen.notes == ()
+    assert seen.notes == (SEEN,)
+    assert SEEN in sentences(TrainingReport.from_json(json.loads(json.dumps(seen.as_json()))))
+    with pytest.raises(InvalidInputError, match="seen=True came without a model; give the model it is said of"):
+        evaluate(data, QUICK, seen=True)
 
 
 def row(name: str, *ends: tuple[float, float] | None) -> ReportRow:

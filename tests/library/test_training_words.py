@@ -1,9 +1,10 @@
+import re
 from dataclasses import replace
 
 import pytest
 
 from nearsong.library.held_out_report import Estimate, ReportRow, TrainingReport
-from nearsong.library.training_words import MEANING, sentences, table_rows
+from nearsong.library.training_words import CHOSEN_BEFORE, IMPORTED, MEANING, SEEN, sentences, table_rows
 
 
 def near(mean: float, half: float) -> Estimate:
@@ -108,7 +109,8 @@ def test_popularity_is_named_where_it_does_as_well():
 def test_a_metric_that_is_not_taken_has_a_reason_and_an_advice(reason, why, help_):
     said = sentences(replace(GOOD, decision="native", reason=reason))
     assert why in said[0]
-    assert said[0].endswith("The native metric is kept.")
+    assert said[0].endswith("Nothing new was learned; what answered before goes on answering.")
+    assert "native metric" not in said[0]
     assert said[1].startswith("Judged with 412 artists")
     assert said[-1].startswith(help_)
 
@@ -121,19 +123,44 @@ def test_too_few_artists_are_counted_and_it_says_how_many_are_needed(n, told):
     report = TrainingReport("native", "few_artists", min_listeners=3, artists=n, artists_known=n)
     said = sentences(report)
     assert told in said[0]
-    assert "at least 25 are needed. The native metric is kept." in said[0]
+    assert "at least 25 are needed. Nothing new was learned; what answered before goes on answering." in said[0]
     assert said[1].startswith("Import listening histories of more people, a longer history with times, or more playl")
     assert len(said) == 2
 
 
-def test_too_few_listeners_are_counted():
-    said = sentences(TrainingReport("native", "few_listeners", min_listeners=2, artists=40, listeners=3))
-    assert said[0].startswith("Too little to learn from: 3 listeners have")
+@pytest.mark.parametrize(
+    ("n", "unit", "told"),
+    [
+        (
+            3,
+            "artist",
+            "3 listeners play two or more artists of the library, and at least 5 such listeners are needed.",
+        ),
+        (1, "song", "1 listener plays two or more songs of the library, and at least 5 such listeners are needed."),
+        (0, "song", "no listener plays two or more songs of the library, and at least 5 such listeners are needed."),
+    ],
+)
+def test_too_few_listeners_are_counted(n, unit, told):
+    said = sentences(TrainingReport("native", "few_listeners", unit, min_listeners=2, artists=40, listeners=n))
+    assert said[0].startswith(f"Too little to learn from: {told}")
     assert "--listeners sessions" in said[-1]
 
 
 def test_few_artists_are_called_few_though_it_worked():
     assert "60 artists are few" in text(replace(GOOD, artists=60))
+
+
+def test_one_of_something_is_not_called_several():
+    kinds = {"users": 1, "sessions": 1, "playlists": 1}
+    one = replace(GOOD, artists=1, songs=1, listeners=1, artists_known=1, songs_known=2, listener_kinds=kinds)
+    for report in (one, replace(one, unit="song"), replace(one, decision="native", reason="no_gain")):
+        said = text(replace(report, min_listeners=1))
+        assert "(of 1 user, 1 session and 1 playlist)" in said
+        assert "1 or more listeners" in said
+        assert not re.search(r"\b1 (artist|song|listener|user|session|playlist|time)s\b|\bare 1\b", said)
+    assert "1 artist is little: with more it gets better" in text(one)
+    few = TrainingReport("native", "few_artists", unit="song", min_listeners=1, artists=1, artists_known=1)
+    assert "songs of 1 artist have 1 or more listeners" in text(few)
 
 
 def test_a_sample_is_called_a_sample_and_songs_are_called_songs():
@@ -153,6 +180,29 @@ def test_an_evaluation_decides_nothing_and_names_an_imported_model():
     assert "0.700 by the imported model and 0.641 by sound alone" in said
     assert "answers from now on" not in said
     assert "imported model" in [row[0] for row in table_rows(report)]
+
+
+def test_an_imported_model_that_may_know_these_artists_is_called_too_good():
+    rows = (*GOOD.rows, ReportRow("imported", near(0.7, 0.01), near(0.69, 0.01)))
+    report = replace(GOOD, decision="none", reason="asked", rows=rows)
+    assert IMPORTED in sentences(report)
+    assert SEEN not in sentences(report)
+    seen = sentences(replace(report, notes=(SEEN,)))
+    assert IMPORTED not in seen
+    assert seen.count(SEEN) == 1
+    assert "learned from these very listens" in SEEN
+    assert "not held out" in SEEN
+    assert "if it has learned from these artists" in IMPORTED
+    assert IMPORTED not in sentences(GOOD)
+
+
+def test_an_evaluation_says_that_loss_and_c_were_chosen_on_the_same_listens():
+    asked = replace(GOOD, decision="none", reason="asked")
+    assert CHOSEN_BEFORE in sentences(asked)
+    assert "a little too good" in CHOSEN_BEFORE
+    assert CHOSEN_BEFORE not in sentences(GOOD)  # a training chooses on artists that it does not judge by
+    nothing_learned = tuple(row for row in GOOD.rows if row.name != "learned")
+    assert CHOSEN_BEFORE not in sentences(replace(asked, rows=nothing_learned, differences=()))
 
 
 def test_notes_come_last():

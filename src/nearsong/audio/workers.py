@@ -7,9 +7,11 @@ process crashes or takes too long, it is replaced and the file gets an error, an
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from itertools import islice
+from multiprocessing import forkserver
 from typing import Any, TypeVar
 
 import pebble
@@ -102,6 +104,13 @@ def _process_context() -> Any:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers"])
+    if threading.current_thread() is threading.main_thread():
+        # Ctrl-C is for this process: the server, and whoever it starts, is born deaf to it
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.signal(signal.SIGINT, before)
     return context
 
 

@@ -1,11 +1,13 @@
 """The command line: ``nearsong COMMAND``. One file a command; this one joins them."""
 
+import io
 import sys
 import traceback
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from nearsong import __version__
 from nearsong.cli import common
@@ -23,11 +25,10 @@ from nearsong.errors import NearsongError
 
 app = typer.Typer(
     name="nearsong",
-    help="Learns what listeners find similar and hears it in sound.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 app.command()(scan)
 app.add_typer(listens, name="listens")
@@ -63,15 +64,10 @@ def _options(
     A first evening:
 
         nearsong scan ~/Music
-
         nearsong listens import lastfm.csv spotify/*.json playlists/
-
         nearsong train
-
         nearsong similar new-release.mp3
-
         nearsong playlist "Wynton Marsalis - Caravan" --length 25 --out evening.m3u8
-
         nearsong map --out map.html
 
     Exit codes: 0 done, 1 nothing could be used, 2 a mistake or an error (one line says which), 130 interrupted.
@@ -81,6 +77,9 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2, Ctrl-C is 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file's name need not be text; it is shown as well as can be
+            stream.reconfigure(errors="backslashreplace")
     verbose = "--verbose" in sys.argv
     sys.argv = [word for word in sys.argv if word != "--verbose"]  # wherever it stands
     try:
@@ -88,7 +87,8 @@ def main() -> None:
     except NearsongError as error:
         if verbose:
             traceback.print_exc()
-        Console(stderr=True, highlight=False).print(f"[bold red]nearsong:[/] {error}", soft_wrap=True)
+        text = Text.assemble(("nearsong:", "bold red"), f" {common.shown(str(error))}")
+        Console(stderr=True, highlight=False).print(text, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         _say_interrupted()
@@ -100,4 +100,4 @@ def main() -> None:
 
 
 def _say_interrupted() -> None:
-    print("nearsong: interrupted; what was done is kept, and the same command goes on.", file=sys.stderr)
+    print("nearsong: interrupted; nothing is lost: run the same command again.", file=sys.stderr)

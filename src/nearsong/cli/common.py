@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from nearsong.library import Library
@@ -40,7 +40,7 @@ def opened(place: str | None, *, create: bool = False) -> Iterator["Library"]:
     """Open the library that was chosen."""
     from nearsong.library import Library
 
-    with Library.open(place or _chosen["library"], create=create) as library:
+    with Library.open(_chosen["library"] if place is None else place, create=create) as library:
         yield library
 
 
@@ -49,26 +49,40 @@ def out() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 118)
 
 
-def song_table(title: str, songs: "Sequence[Song]", columns: Sequence[tuple[str, Sequence[str]]] = ()) -> Table:
-    """Return a table of songs with some columns of numbers in front."""
-    table = Table(title=escape(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    table.add_column("#", justify="right", style="dim")
-    for name, _ in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("artist", "title", "album", "year"):
-        table.add_column(name, overflow="ellipsis", no_wrap=True, justify="right" if name == "year" else "left")
-    table.add_column("id", justify="right", style="dim")
+def shown(text: str) -> str:
+    r"""Return a text without anything that a terminal would obey: tags and names come from strangers.
+
+    >>> shown("a\x1b[2Jb\nc")
+    'a�[2Jb c'
+    """
+    flat = " ".join(text.splitlines())
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in flat)
+
+
+def song_table(
+    title: str, songs: "Sequence[Song]", columns: Sequence[tuple[str, Sequence[str]]] = (), width: int = 118
+) -> Table:
+    """Return a table of songs with some columns of numbers in front; numbers and ids are never cut."""
+    numbers = [str(row + 1) for row in range(len(songs))]
+    fixed = [("#", numbers), *columns, ("year", [str(song.year or "") for song in songs])]
+    fixed.append(("id", [str(song.id) for song in songs]))
+    taken = sum(2 + max(map(len, (name, *values))) for name, values in fixed)
+    left = max(24, width - taken)
+    with_album = left >= 75
+    names = {"artist": 0.35, "title": 0.4, "album": 0.25} if with_album else {"artist": 0.45, "title": 0.55}
+    table = Table(title=Text(shown(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name, values in fixed[:-2]:
+        least = max(map(len, (name, *values)))
+        table.add_column(name, justify="right", no_wrap=True, min_width=least, style="dim" if name == "#" else None)
+    for name, share in names.items():
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=int(share * left) - 2)
+    for name, values in fixed[-2:]:
+        least = max(map(len, (name, *values)))
+        table.add_column(name, justify="right", no_wrap=True, min_width=least, style="dim" if name == "id" else None)
     for row, song in enumerate(songs):
-        values = [values[row] for _, values in columns]
-        table.add_row(
-            str(row + 1),
-            *values,
-            escape(song.artist or "-"),
-            escape(song.title or os.path.basename(song.path)),
-            escape(song.album),
-            str(song.year or ""),
-            str(song.id),
-        )
+        words = [song.artist or "-", song.title or os.path.basename(song.path), song.album][: len(names)]
+        values = [cells[row] for _, cells in fixed]
+        table.add_row(*values[:-2], *(Text(shown(word)) for word in words), *values[-2:])
     return table
 
 

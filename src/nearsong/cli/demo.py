@@ -1,6 +1,8 @@
 """``nearsong demo``: a first evening, on music it makes itself or on your own."""
 
+import json
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nearsong.cli import listens as listens_commands
-from nearsong.cli.common import choose_library, opened, out
+from nearsong.cli.common import choose_library, opened, out, shown
 from nearsong.cli.map import map_
 from nearsong.cli.playlist import playlist
 from nearsong.cli.progress import showing
@@ -23,6 +25,7 @@ from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from nearsong.library import TrainingReport
+    from nearsong.library.demo_music import DemoLibrary
     from nearsong.library.records import Song
 
 SHOWN = 3
@@ -41,16 +44,18 @@ def demo(
     Without music of your own it makes some: invented artists in eight styles as real audio files in several formats,
     and simulated listeners. Nothing outside the folder is written.
 
-    Examples
-    --------
-        nearsong demo
+    For example:
 
+        nearsong demo
         nearsong demo --music ~/Music --listens lastfm.csv
     """
     if (music is None) != (not listens):
         raise InvalidInputError("--music and --listens go together: a folder of music, and what was listened to.")
     console = out()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"--folder {folder} cannot be made ({error.strerror}); choose another.") from error
     choose_library(str(folder / "library.sqlite"))
     histories, new_song = list(listens or []), None
     if music is None:
@@ -80,14 +85,22 @@ def demo(
     _show_examples(report, {song.id: song for song in songs}, console)
 
 
-def _make_music(folder: Path, artists: int, seed: int, console: Console) -> Any:
-    from nearsong.library.demo_music import make_demo_library
+def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "DemoLibrary":
+    """Make music and listeners, or take those of an earlier demo with the same numbers."""
+    from nearsong.library.demo_music import DemoLibrary, make_demo_library
 
+    target, finished = folder / f"made-{artists}-{seed}", folder / f"made-{artists}-{seed}.json"
+    if finished.exists():
+        styles = json.loads(finished.read_text())
+        new = sorted((target / "new").iterdir())
+        return DemoLibrary(target / "music", target / "listens.csv", target / "playlists", new, styles)
+    shutil.rmtree(target, ignore_errors=True)  # of a demo that was interrupted
     console.print(f"Making up {artists} artists, their songs and their listeners ...", style="dim")
     with showing("songs") as show:
-        made = make_demo_library(folder, n_artists=artists, seed=seed, progress=show)
+        made = make_demo_library(target, n_artists=artists, seed=seed, progress=show)
+    finished.write_text(json.dumps(made.styles))
     styles = len(set(made.styles.values()))
-    console.print(f"{len(made.styles)} artists in {styles} styles; real audio files in {made.music}.", style="dim")
+    console.print(f"{artists} artists in {styles} styles; real audio files in {made.music}.", style="dim")
     return made
 
 
@@ -126,7 +139,7 @@ def _show_examples(report: "TrainingReport", songs: "dict[int, Song]", console: 
             table.add_column(name, overflow="ellipsis", no_wrap=True)
         for example in examples:
             table.add_row(
-                escape(songs[example.query].name),
+                escape(shown(songs[example.query].name)),
                 _marked(example.native, example.native_relevant, songs),
                 _marked(example.learned, example.learned_relevant, songs),
             )
@@ -146,7 +159,7 @@ def _hits(report: "TrainingReport") -> str:
 def _marked(ids: Any, relevant: Any, songs: "dict[int, Song]") -> str:
     lines = []
     for song, good in zip(ids, relevant, strict=True):
-        name = escape(songs[song].name) if song in songs else f"song {song}"
+        name = escape(shown(songs[song].name)) if song in songs else f"song {song}"
         lines.append(f"[green]✓ {name}[/]" if good else f"  {name}")
     return "\n".join(lines)
 

@@ -8,14 +8,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nearsong.cli.common import LibraryOption, day, many, opened, out
+from nearsong.cli.common import LibraryOption, day, many, opened, out, shown
 from nearsong.cli.progress import showing
 
 if TYPE_CHECKING:
     from nearsong.library.matching import MatchReport
 
 listens = typer.Typer(
-    help="Import listening histories, see what was found, forget them.", no_args_is_help=True, rich_markup_mode="rich"
+    help="Import listening histories, see what was found, forget them.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 
@@ -32,10 +34,9 @@ def import_(
     (M3U, M3U8, JSPF), and any CSV, TSV or Parquet with columns such as user, artist, title, plays or timestamp. The
     same file twice counts once; a newer version of a file takes the place of the old one.
 
-    Examples
-    --------
-        nearsong listens import lastfm.csv spotify/*.json playlists/
+    For example:
 
+        nearsong listens import lastfm.csv spotify/*.json playlists/
         nearsong listens import plays.tsv --user anna
     """
     with opened(library, create=True) as lib, showing() as show:
@@ -54,7 +55,7 @@ def import_(
             console.print(f"{many(len(some), 'file')} {words} ({kinds}): {many(rows, 'row')}.", soft_wrap=True)
     for file in files:
         if file.state == "failed":
-            console.print(f"[yellow]left out:[/] {escape(file.reason)}", soft_wrap=True)
+            console.print(f"[yellow]left out:[/] {escape(shown(file.reason))}", soft_wrap=True)
     _say_what_matched(report, console)
 
 
@@ -62,7 +63,7 @@ def import_(
 def list_(library: LibraryOption = None) -> None:
     """Show the listening histories, and how much of them was found in the library.
 
-    Example: nearsong listens list
+    For example: nearsong listens list
     """
     with opened(library) as lib:
         sources = lib.listens()
@@ -75,7 +76,9 @@ def list_(library: LibraryOption = None) -> None:
     for name in ("id", "rows", "format", "imported", "file"):
         table.add_column(name, justify="right" if name in ("id", "rows") else "left", overflow="fold")
     for source in sources:
-        table.add_row(str(source.id), f"{source.rows:,}", source.format, day(source.imported), escape(source.name))
+        table.add_row(
+            str(source.id), f"{source.rows:,}", source.format, day(source.imported), escape(shown(source.name))
+        )
     console.print(table)
     if report is not None:
         _say_what_matched(report, console)
@@ -88,11 +91,12 @@ def remove(
 ) -> None:
     """Forget listening histories.
 
-    Example: nearsong listens remove 3
+    For example: nearsong listens remove 3
     """
     with opened(library) as lib:
         lib.remove_listens(*ids)
-    out().print(f"{many(len(set(ids)), 'history', 'histories')} forgotten; `nearsong train` learns without them.")
+    gone = many(len(set(ids)), "history", "histories")
+    out().print(f"{gone} forgotten; the next `nearsong train` learns from the rest.")
 
 
 def _say_what_matched(report: "MatchReport", console: Console) -> None:
@@ -102,14 +106,14 @@ def _say_what_matched(report: "MatchReport", console: Console) -> None:
         return
     ways = [f"{n:,} by {way}" for way, n in report.names_by_way.items() if n and way != "not found"]
     console.print(
-        f"{report.plays_matched / total:.0%} of {many(total, 'play')} are of music in the library "
+        f"In the library: {report.plays_matched / total:.0%} of {many(total, 'play')} "
         f"({many(report.names_matched, 'name')} found" + (f": {', '.join(ways)})." if ways else ")."),
         soft_wrap=True,
     )
     if report.most_played_unmatched:
         names = "; ".join(f"{name} ({plays:,.0f})" for name, plays in report.most_played_unmatched[:5])
         console.print(
-            f"{many(report.names_unmatched, 'name')} not found. Most played of them: {names}.",
+            shown(f"{many(report.names_unmatched, 'name')} not found. Most played of them: {names}."),
             soft_wrap=True,
             markup=False,
         )

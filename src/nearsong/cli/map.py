@@ -18,7 +18,7 @@ def map_(
 
     A link such as map.html#select=17 opens it at song 17.
 
-    Example: nearsong map --out map.html
+    For example: nearsong map --out map.html
     """
     with opened(library) as lib, showing() as show:
         page = lib.map(out_file, seed=seed, progress=show)

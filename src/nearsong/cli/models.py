@@ -4,24 +4,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from nearsong.cli.common import LibraryOption, day, opened, out
+from nearsong.cli.common import LibraryOption, day, many, opened, out, shown
 from nearsong.cli.progress import showing
 
-models = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+models = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
 
 @models.callback()
 def _list(context: typer.Context, library: LibraryOption = None) -> None:
     """See, compare and choose among the models that were learned.
 
-    Examples
-    --------
+    For example:
+
         nearsong models
-
         nearsong models use 2
-
         nearsong models compare 1 2
     """
     if context.invoked_subcommand is None:
@@ -49,7 +48,7 @@ def _scores(facts: dict[str, Any]) -> list[str]:
     from nearsong.library.training import TrainingReport
 
     if "report" not in facts:
-        return ["", "", "", str(facts.get("file", ""))]
+        return ["", "", "", escape(shown(str(facts.get("file", ""))))]
     report = TrainingReport.from_json(facts["report"])
     return [
         _number(report.score("native", "known")),
@@ -67,11 +66,18 @@ def _number(value: float | None) -> str:
 def use(model: Annotated[int, typer.Argument(help="Its id.")], library: LibraryOption = None) -> None:
     """Let another model answer: back to an older one, say.
 
-    Example: nearsong models use 1
+    For example: nearsong models use 1
     """
     with opened(library) as lib, showing("songs") as show:
-        lib.use_model(model, show)
-    out().print(f"Model {model} answers from now on.")
+        unheard = lib.use_model(model, show)
+    if unheard:
+        out().print(
+            f"{many(unheard, 'song')} of the library have not been heard with its codebook: run `nearsong scan`, and "
+            f"model {model} will answer.",
+            soft_wrap=True,
+        )
+    else:
+        out().print(f"Model {model} answers from now on.")
 
 
 @models.command()
@@ -82,7 +88,7 @@ def compare(
 ) -> None:
     """Say how much two models agree about what is near.
 
-    Example: nearsong models compare 1 2
+    For example: nearsong models compare 1 2
     """
     with opened(library) as lib:
         share = lib.compare_models(first, second)
@@ -96,7 +102,7 @@ def compare(
 def remove(model: Annotated[int, typer.Argument(help="Its id.")], library: LibraryOption = None) -> None:
     """Forget a model that is not in use.
 
-    Example: nearsong models remove 1
+    For example: nearsong models remove 1
     """
     with opened(library) as lib:
         lib.remove_model(model)
@@ -110,7 +116,7 @@ def export(
 ) -> None:
     """Write a model to a file: for another library, or for `nearsong.SimilarityModel.load`.
 
-    Example: nearsong export model.npz
+    For example: nearsong export model.npz
     """
     with opened(library) as lib:
         lib.export_model(path, model)
@@ -126,7 +132,7 @@ def import_(
     If it hears with another codebook, `nearsong scan` hears all songs again, and then it answers; until then the old
     model does.
 
-    Example: nearsong import model.npz
+    For example: nearsong import model.npz
     """
     with opened(library, create=True) as lib, showing("songs") as show:
         model, answers = lib.import_model(path, show)

@@ -17,6 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from nearsong.cli.common import shown
+
 SHOWN_NOTES = 8
 """Notes that are printed as they come; the rest is counted."""
 
@@ -29,8 +31,9 @@ def progress_bars(console: Console) -> Progress:
         MofNCompleteColumn(),
         TextColumn("{task.fields[pace]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("passed,"),
         TimeRemainingColumn(elapsed_when_finished=False),
+        TextColumn("left"),
         TextColumn("[yellow]{task.fields[trouble]}"),
         console=console,
         disable=not console.is_terminal,  # lines instead, from Stages
@@ -64,7 +67,7 @@ class Stages:
         """Show something the user should know."""
         self.notes += 1
         if self.notes <= SHOWN_NOTES:
-            self._bars.console.print(f"note: {text}", soft_wrap=True, highlight=False, markup=False)
+            self._bars.console.print(f"note: {shown(text)}", soft_wrap=True, highlight=False, markup=False)
         elif self.notes == SHOWN_NOTES + 1:
             self._bars.console.print("note: there is more of this; it is counted and not shown.", highlight=False)
 

@@ -8,17 +8,6 @@ import typer
 from nearsong.cli.common import LibraryOption, duration, many, opened, out
 from nearsong.cli.progress import showing
 
-EXAMPLES = """
-
-Examples:
-
-    nearsong scan ~/Music
-
-    nearsong scan                 (all folders that were scanned before)
-
-    nearsong scan ~/Music --workers 2 --nice 10      (in the background, on a NAS)
-"""
-
 
 def scan(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders of music; by default those known.")] = None,
@@ -37,6 +26,12 @@ def scan(
 
     Only what is new or changed is read; a file that was moved is recognised. It can be interrupted or killed at any
     time, and goes on where it was. The first scan also learns the library's codebook from a sample of its songs.
+
+    For example:
+
+        nearsong scan ~/Music
+        nearsong scan                 # all folders that were scanned before
+        nearsong scan --nice 10       # in the background
     """
     with opened(library, create=True) as lib, showing("songs") as show:
         report = lib.scan(
@@ -83,6 +78,3 @@ def scan(
     )
     if report.found and not status.songs:
         raise typer.Exit(1)
-
-
-scan.__doc__ = (scan.__doc__ or "") + EXAMPLES

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nearsong.cli.common import LibraryOption, opened, out, print_json, song_table
+from nearsong.cli.common import LibraryOption, opened, out, print_json, shown, song_table
 
 if TYPE_CHECKING:
     from nearsong.library import Filters
@@ -71,19 +71,17 @@ def similar(
     Similarity is the share of all pairs of songs that are farther apart: 1 is the same sound, 0.5 two songs taken at
     random.
 
-    Examples
-    --------
+    For example:
+
         nearsong similar new-release.mp3
-
         nearsong similar "Wynton Marsalis - Caravan" --artist-once --why
-
         nearsong similar 17 42 --genre jazz --years 1950-1969 --fewer-plays 3 --json
     """
     filters = filters_of(artist_once, new_artists, exclude_artist, genre, years, fewer_plays)
     with opened(library) as lib:
         found = lib.resolve(*seeds)
         near = lib.similar(*found, n=n, filters=filters)
-        reasons = lib.why(found[0], *(one.song for one in near[:EXPLAINED])) if why and near else []
+        reasons = lib.why_near(found, near[:EXPLAINED]) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
     songs = [one.song for one in near]
     if m3u is not None:
@@ -99,18 +97,32 @@ def similar(
         return
     console = out()
     names = " + ".join(seed.name for seed in found)
+    if not near:
+        console.print("No song of the library fits; ask with fewer filters.")
+        return
+    decimals = 3 if near[-1].distance < 10 else 1
     numbers = [
-        ("similarity", [f"{one.similarity:.3f}" for one in near]),
-        ("distance", [f"{one.distance:.3g}" for one in near]),
+        ("similarity", [_similarity(one.similarity) for one in near]),
+        ("distance", [f"{one.distance:.{decimals}f}" for one in near]),
     ]
-    console.print(song_table(f"Nearest to {names} ({kind} metric)", songs, numbers))
+    console.print(song_table(f"Nearest to {names} ({kind} metric)", songs, numbers, console.width))
     if len(near) < n:
         console.print(f"{len(near)} of {n}: no more songs fit.")
     for reason in reasons:
         _explain(reason, console)
 
 
+def _similarity(value: float) -> str:
+    """Return a similarity; only the same sound shows as 1.
+
+    >>> _similarity(0.98765), _similarity(0.99987), _similarity(1.0)
+    ('0.988', '>0.999', '1.000')
+    """
+    return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
+
+
 def _explain(reason: "Why", console: Console) -> None:
-    console.print(f"\n[bold]{escape(reason.other)}[/] ({reason.similarity:.3f}), because:", soft_wrap=True)
+    name = escape(shown(reason.other))
+    console.print(f"\n[bold]{name}[/] ({_similarity(reason.similarity)}), because:", soft_wrap=True)
     for line in reason.sentences():
-        console.print(f"  {line}", soft_wrap=True, markup=False)
+        console.print(f"  {shown(line)}", soft_wrap=True, markup=False)

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nearsong.cli.common import LibraryOption, day, duration, many, opened, out, print_json
+from nearsong.cli.common import LibraryOption, day, duration, many, opened, out, print_json, shown
 
 
 def status(
@@ -18,10 +18,9 @@ def status(
 ) -> None:
     """Say what the library holds, what is missing, and what to do next.
 
-    Examples
-    --------
-        nearsong status
+    For example:
 
+        nearsong status
         nearsong status --unreadable
     """
     with opened(library) as lib:
@@ -34,8 +33,8 @@ def status(
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("library", escape(found.library))
-    table.add_row("folders", escape(", ".join(found.folders)) or "none")
+    table.add_row("library", escape(shown(found.library)))
+    table.add_row("folders", escape(shown(", ".join(found.folders))) or "none")
     songs = f"{many(found.songs, 'song')} by {many(found.artists, 'artist')}, {duration(found.seconds)}"
     table.add_row("songs", songs)
     trouble = [
@@ -51,7 +50,7 @@ def status(
     table.add_row("model", _model(found.model))
     console.print(table)
     for path, reason in bad:
-        console.print(f"{path}: {reason}", soft_wrap=True, markup=False)
+        console.print(shown(f"{path}: {reason}"), soft_wrap=True, markup=False)
     for advice in found.next:
         console.print(f"Next: {advice}", soft_wrap=True, markup=False)
 

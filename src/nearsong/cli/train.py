@@ -41,10 +41,9 @@ def train(
     C and loss are chosen on validation artists, judged on others, and then all artists are learned from. A metric
     that is no better than none is not taken.
 
-    Examples
-    --------
-        nearsong train
+    For example:
 
+        nearsong train
         nearsong train --listeners sessions --unit song
     """
     _run("train", unit, listeners, min_plays, min_listeners, gap_minutes, losses, splits, seed, as_json, library)
@@ -63,7 +62,7 @@ def evaluate(
 ) -> None:
     """Measure again on held-out artists, with the songs and listens there are now; changes nothing.
 
-    Example: nearsong evaluate
+    For example: nearsong evaluate
     """
     _run("evaluate", unit, listeners, min_plays, min_listeners, gap_minutes, None, splits, seed, as_json, library)
 
@@ -94,10 +93,13 @@ def _run(
     choice = ListenerChoice(listeners, min_plays, gap_minutes)
     with opened(library) as lib, showing() as show:
         report = getattr(lib, what)(settings, choice, progress=show, note=show.note)
+        active = lib.active_model
+        answers = [f"Model {row.id} ({row.kind}) answers." for row in lib.models() if row.id == active]
     if as_json:
         print_json(report.as_json())
     else:
         show_report(report, out())
+        out().print(*answers)
 
 
 def show_report(report: "TrainingReport", console: Console) -> None:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
-_SHARPNESS = 2.5  # how much taste decides
+_SHARPNESS = 3.0  # how much taste decides
 _POPULARITY_EXPONENT = 1.8  # the r-th best known artist has popularity r^-1.8
 _KNOWN_SHARE = 0.8  # listeners are found near artists by popularity to this power
 _OWN_WAY = 0.5  # how far a listener's taste is from an artist they like
-_MEAN_ARTISTS, _ARTISTS_SPREAD = 9.5, 0.7  # artists that a listener plays; spread of the logarithm
+_MEAN_ARTISTS, _ARTISTS_SPREAD = 11.0, 0.7  # artists that a listener plays; spread of the logarithm
 _MEDIAN_PLAYS, _PLAYS_SPREAD = 40.0, 1.0  # of an artist, by a listener who picked the artist
 _CARELESS = 0.06  # share of the listeners whose player writes names in lower case
 _LONGEST_PLAYLIST = 15

@@ -39,7 +39,7 @@ N_NEW = 2
 """New releases."""
 
 # as often as listed here; MP3 takes longest to write
-_ENDINGS = ("mp3", "flac", "ogg", "m4a", "opus", "wav", "mp3", "flac", "m4a", "opus")
+_ENDINGS = ("mp3", "flac", "ogg", "m4a", "opus", "wav", "mp3", "flac", "m4a", "flac")
 _OWN_WAY = 0.35  # how far artists are from the middle of their style
 _SCENE = 0.6  # spread of the taste that is not heard
 _SONGS_MORE = (-1, 0, 1, 2)  # than usual

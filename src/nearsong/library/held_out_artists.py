@@ -40,21 +40,20 @@ _EXAMPLES, _NEAREST = 8, 5
 class HeldOut:
     """Splits of the artists, what is learned in each, and how it ranks."""
 
-    def __init__(self, taught: Taught, settings: TrainingSettings, note: Note) -> None:
+    def __init__(self, taught: Taught, settings: TrainingSettings) -> None:
         self._taught, self._settings = taught, settings
-        self._vectors: FloatArray = ProductKernelMap().transform(taught.histograms)
+        vectors: FloatArray = ProductKernelMap().transform(taught.histograms)
         with one_thread_each():
             splits = [self._split(number) for number in range(taught.n_splits)]
             usable = [split for split in splits if n_usable(split.training) and n_usable(split.validation)]
-            self._songs = [compress(self._vectors, split.training.queries) for split in usable]
+            self._songs = [compress(vectors, split.training.queries) for split in usable]
         self._splits: list[Split] = usable
         self._grids: list[list[Learned]] = [[] for _ in usable]
-        self._places: dict[str, FloatArray] = {"native": self._vectors}
+        self._places: dict[str, FloatArray] = {}
         self._notes: list[str] = []
         if len(usable) < len(splits):
             few = f"{len(splits) - len(usable)} of {len(splits)} splits could not be used: too few songs are related."
             self._notes.append(few)
-            note(few)
 
     def _split(self, number: int) -> Split:
         taught = self._taught
@@ -115,7 +114,7 @@ class HeldOut:
                 if self._grids[place]:
                     choices.append(self._choice(place, *scores))
             examples = self._examples(data) if choices else ()
-        others = [name for name in self._places if name != "native"]
+        others = list(self._places)
         names = ["random", "popularity", "native", *others, *(["learned"] if choices else []), "ceiling"]
         rows = tuple(row for row in map(tally.row, names) if row.known or row.unknown)
         judged = [name for name in ("learned", *others) if any(row.name == name for row in rows)]
@@ -143,7 +142,7 @@ class HeldOut:
             "popularity": popularity_score(taught.audience, split, k),
             "ceiling": ceiling_score(taught.audience, split, n_relevant=k, seed=seed),
         }
-        places = dict(self._places)
+        places = {"native": self._native_places(place), **self._places}
         if self._grids[place]:
             places["learned"] = self._learned_places(place)
         for name, where in places.items():
@@ -157,6 +156,10 @@ class HeldOut:
                 if name == "learned":
                     chosen.append(None if scores is None else scores.auc)
         return chosen
+
+    def _native_places(self, place: int) -> FloatArray:
+        """Return places in the native model of the split's training songs: compressed, as the one that answers."""
+        return self._songs[place].vectors
 
     def _learned_places(self, place: int) -> FloatArray:
         songs: Compressed = self._songs[place]
@@ -181,7 +184,7 @@ class HeldOut:
         first = np.sort(np.unique(song_artist[ranking.queries[mixed]], return_index=True)[1])
         ids = np.arange(len(data.vectors)) if data.song_ids is None else np.asarray(data.song_ids)
         names = ids[self._taught.songs]
-        tables = [self._vectors, self._learned_places(0)]
+        tables = [self._native_places(0), self._learned_places(0)]
         return tuple(_example(ranking, query, tables, names) for query in mixed[first][:_EXAMPLES])
 
     def _parts(self) -> dict[str, dict[str, float]]:

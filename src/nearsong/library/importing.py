@@ -107,7 +107,7 @@ def import_listens(
 def _import_file(store: Store, path: Path, format: str | None, user: str, count: Count, note: Note) -> ImportedFile:
     history = open_listens(path, format)
     fingerprint = _fingerprint(path, history.format, user)
-    name = str(path.absolute())
+    name = str(path.absolute()) + ("" if user == ME else f" ({user})")  # two people may use one path in turn
     sources = store.listens.sources()
     same = next((source for source in sources if source.fingerprint == fingerprint), None)
     if same is not None:
@@ -142,7 +142,7 @@ def _copy_rows(
             count(rows)
         if not rows:
             raise ListensError(f"{history.path}: holds no listens; nothing was imported.")
-        writer.finish(replaced=[source.id for source in earlier])
+        came_first = writer.finish(replaced=[source.id for source in earlier])
     except BaseException:  # Ctrl-C too: what was begun is taken back
         store.listens.abandon(writer)
         raise
@@ -150,6 +150,9 @@ def _copy_rows(
         note(text)
     if len(bad) > 3:
         note(f"{history.path.name}: {len(bad):,} rows could not be read and were left out.")
+    if not came_first:  # another import has brought in the same file meanwhile
+        same = next((source for source in store.listens.sources() if source.fingerprint == fingerprint), None)
+        return ImportedFile(name, "known", history.format, history.kind, rows, source=same.id if same else None)
     state = "replaced" if earlier else "imported"
     return ImportedFile(name, state, history.format, history.kind, rows, len(bad), writer.source_id)
 

@@ -5,15 +5,17 @@ which songs could be among the ``k`` nearest; those are measured again, as ``sum
 that of brute force in float64, to the bit, and the same sound is at distance 0.
 
 *Graph.* Above ``approximate_above`` songs a usearch HNSW graph proposes songs, which are measured in the same way.
-Distances are always right; now and then a song is overlooked (``benchmarks/bench_index.py`` says how often). The
-graph is kept in a file named by what it was made of, and made again when that changes or the file is damaged.
+Distances are always right; now and then a song is overlooked (``benchmarks/bench_index.py`` says how often). Where it
+leads astray, into another crowd of songs, a sample of all songs has one that is nearer; then all are looked at. It is
+made on all processors, so that two of the same places differ a little; kept in a file named by what it was made of,
+it answers the same again. It is made anew when the places change or the file is damaged.
 """
 
 import os
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -24,34 +26,32 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.executor import available_processors
+from nearsong.library.near_places import Floats, Rows, check_places, could_be_near, in_parts, measured
 from nearsong.validation import check_count
 
 if TYPE_CHECKING:
     from usearch.index import Index
 
-Floats = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 Answer = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 Progress = Callable[[str, int, int], None]
 
 APPROXIMATE_ABOVE = 200_000
-GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128, "expansion_search": 320}
+GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128}
+EXPANSION_SEARCH = 256
+SAMPLE = 4_096  # songs that are always looked at, to notice when a graph leads astray
 SPARE = 14  # songs the graph is asked for beyond k: its half precision orders them only nearly right
 MOST_FROM_GRAPH = 2_000  # more songs than this are found sooner by looking at all
 ADD_AT_ONCE = 4_096  # places a graph takes between two looks for Ctrl-C
 FARTHEST = np.float32(1e4)  # well within half precision
 
 BLOCK = 2**24  # products held at once: 64 MiB of float32
-GROUP = 64  # songs of which only the nearest is looked at first
-PART = 65_536  # places held at once in float64
 UNIT = 2.0**-24  # half the gap between 1 and the next float32
-LARGEST = 1e15  # its square, and sums of it, are far from the end of float32
+UNDERFLOW = 4 * float(np.finfo(np.float32).tiny)
 
 MAGIC = b"nearsong graph 1"
 TRAILER = struct.Struct("<16sId")  # after what usearch wrote: magic, checksum of it, scale
-ENDING, UNFINISHED = ".graph", ".partial"
-KEPT_GRAPHS = 3
+ENDING, UNFINISHED, KEPT_GRAPHS = ".graph", ".partial", 3
 UNFINISHED_FOR = 86_400.0  # seconds after which a file being written was left by a process that was killed
 
 
@@ -83,12 +83,15 @@ class PlaceIndex:
         self._graph = graph
         self.ids = ids
         self.is_exact = graph is None
-        squares = np.concatenate([np.zeros(0), *((part**2).sum(axis=1) for part in _parts(places))])
+        squares = np.concatenate([np.zeros(0), *((part**2).sum(axis=1) for part in in_parts(places))])
         # A float32 dot product of length r, summed in any order, is wrong by at most about r UNIT |q| |x|, and
         # 2 |q| |x| <= |q|^2 + |x|^2. The 16 cover the rounding of the squares and of the sums.
         self._slack = 1.01 * (places.shape[1] + 16) * UNIT
         self._above = (squares * (1 + self._slack)).astype(np.float32)
         self._below = (squares * (1 - self._slack)).astype(np.float32)
+        if graph is not None:
+            self._sample = np.unique(np.linspace(0, len(ids) - 1, SAMPLE).astype(np.intp))
+            self._sample_places = places[self._sample]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -132,7 +135,7 @@ class PlaceIndex:
             If a place is not finite, or the ids do not name each song once.
         """
         approximate_above = check_count(approximate_above, "approximate_above", minimum=0)
-        rows, numbers = _check_places(places, "places"), np.asarray(ids)
+        rows, numbers = check_places(places, "places"), np.asarray(ids)
         if numbers.shape != (len(rows),) or (numbers.size and numbers.dtype.kind not in "iu"):
             came = f"ids is {numbers.dtype} of shape {numbers.shape}"
             raise InvalidInputError(f"{came}; an int for each of {len(rows)} places is needed.")
@@ -144,7 +147,7 @@ class PlaceIndex:
             if (same := np.flatnonzero(np.diff(numbers) == 0)).size:
                 raise InvalidInputError(f"id {numbers[same[0]]} comes twice; give every place an id of its own.")
         graph = None
-        if len(rows) > approximate_above and rows.shape[1]:
+        if len(rows) > approximate_above and rows.size:
             graph = _Graph.open_or_make(rows, cache, only_cached, progress or (lambda stage, done, total: None))
         return cls(rows, numbers, order, graph)
 
@@ -173,7 +176,7 @@ class PlaceIndex:
         """
         k = check_count(k, "k", minimum=0)
         given = np.asarray(queries)
-        rows = _check_places(given[None] if given.ndim == 1 else given, "queries")
+        rows = check_places(given[None] if given.ndim == 1 else given, "queries")
         if rows.shape[1] != self._places.shape[1]:
             dimensions = f"{rows.shape[1]} dimension(s) and the songs have {self._places.shape[1]}"
             raise InvalidInputError(f"queries have {dimensions}; project both with one model.")
@@ -208,15 +211,14 @@ class PlaceIndex:
         elif mask is not None:
             above, below = (np.where(mask, bound, np.float32(np.inf)) for bound in (above, below))
         found, squares = np.empty((len(queries), k), np.intp), np.empty((len(queries), k))
-        underflow = 4 * (places.shape[1] + 2) * float(np.finfo(np.float32).tiny)
-        margins = 2 * self._slack * (queries.astype(np.float64) ** 2).sum(axis=1) + underflow
+        margins = 2 * self._slack * (queries.astype(np.float64) ** 2).sum(axis=1) + UNDERFLOW * (places.shape[1] + 2)
         block = max(1, BLOCK // len(places))
         for first in range(0, len(queries), block):
             products = queries[first : first + block] @ places.T
             products *= -2
             for i, row in enumerate(products, start=first):
-                near = _could_be_near(row + above, row + below, k, margins[i])
-                found[i], squares[i] = _measured(places, near, queries[i], k)
+                near = could_be_near(row + above, row + below, k, margins[i])
+                found[i], squares[i] = measured(places, near, queries[i], k)
         return (found if gathered is None else gathered[found]), squares
 
     def _by_graph(
@@ -230,66 +232,28 @@ class PlaceIndex:
         if wanted > min(MOST_FROM_GRAPH, len(self)):
             return np.arange(len(queries))
         left = []
-        block = max(1, BLOCK // wanted)
+        block = max(1, BLOCK // max(wanted, SAMPLE))
         for first in range(0, len(queries), block):
-            for i, near in enumerate(graph.propose(queries[first : first + block], wanted), start=first):
+            part = queries[first : first + block]
+            at_most = self._sample_at_most(part, mask)
+            for i, near in enumerate(graph.propose(part, wanted), start=first):
                 kept = near if mask is None else near[mask[near]]
-                if len(kept) < k:
-                    left.append(i)
-                else:
-                    found[i], squares[i] = _measured(self._places, np.sort(kept), queries[i], k)
+                if len(kept) >= k:
+                    found[i], squares[i] = measured(self._places, np.sort(kept), queries[i], k)
+                    nearer = self._sample[at_most[i - first] < squares[i, -1]]
+                    if np.isin(nearer, found[i]).all():
+                        continue
+                left.append(i)
         return np.array(left, dtype=np.intp)
 
-
-def _could_be_near(highest: Floats, lowest: Floats, k: int, margin: float) -> Rows:
-    """Return, ascending, who is at best nearer than the k-th is at worst."""
-    near, n_groups = np.arange(len(highest)), len(highest) // GROUP
-    if n_groups >= 2 * k:  # the k-th of the least of groups is no less than the k-th of all, and sooner found
-        least = highest[: n_groups * GROUP].reshape(GROUP, n_groups).min(axis=0)
-        near = np.flatnonzero(lowest <= _limit(least, k, margin))
-    return near[lowest[near] <= _limit(highest[near], k, margin)]
-
-
-def _limit(bounds: Floats, k: int, margin: float) -> np.float32:
-    """Return the k-th smallest bound and a margin, rounded up."""
-    limit = np.float32(float(np.partition(bounds, k - 1)[k - 1]) + margin)
-    return np.float32(np.nextafter(limit, np.float32(np.inf)))
-
-
-def _measured(places: Floats, rows: Rows, query: Floats, k: int) -> tuple[Rows, npt.NDArray[np.float64]]:
-    """Return the k nearest of ascending rows and their squared distances, in float64 from the differences."""
-    squares = np.empty(len(rows))
-    for first in range(0, len(rows), PART):
-        part = places[rows[first : first + PART]].astype(np.float64)
-        squares[first : first + PART] = ((part - query) ** 2).sum(axis=1)
-    nearest = np.argsort(squares, kind="stable")[:k]
-    return rows[nearest], squares[nearest]
-
-
-def _check_places(places: npt.ArrayLike, name: str) -> Floats:
-    """Return finite float32 rows; there may be none."""
-    try:
-        rows = np.asarray(places)
-        rows = rows.reshape(0, 0) if rows.shape == (0,) else rows
-        wide = rows if rows.dtype == np.float32 else rows.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} cannot be read as an array of numbers ({error}).") from error
-    if wide.ndim != 2:
-        raise InvalidInputError(f"{name} has shape {wide.shape}; songs x dimensions is needed.")
-    largest = max(-float(wide.min()), float(wide.max())) if wide.size else 0.0  # NaN if any value is
-    if not np.isfinite(largest):
-        row = int(np.flatnonzero(~np.isfinite(wide).all(axis=1))[0])
-        raise InvalidInputError(
-            f"{name} has a NaN or infinite value, first in row {row}; leave out songs without a place."
-        )
-    if largest > LARGEST:
-        raise InvalidInputError(f"{name} has a value of {largest:.1e}; its square overflows, so scale the places.")
-    return np.ascontiguousarray(wide, dtype=np.float32)
-
-
-def _parts(places: Floats) -> Iterator[npt.NDArray[np.float64]]:
-    """Return the rows in float64, some at a time."""
-    return (places[first : first + PART].astype(np.float64) for first in range(0, len(places), PART))
+    def _sample_at_most(self, queries: Floats, mask: Mask | None) -> Floats:
+        """Return upper bounds of the squared distances to the sample, queries x sample; infinite where not allowed."""
+        bounds: Floats = self._above[self._sample] - 2 * (queries @ self._sample_places.T)
+        sizes = (queries.astype(np.float64) ** 2).sum(axis=1) * (1 + self._slack) + UNDERFLOW * queries.shape[1]
+        bounds += sizes.astype(np.float32)[:, None] * np.float32(1 + 4 * UNIT)
+        if mask is not None:
+            bounds[:, ~mask[self._sample]] = np.inf
+        return bounds
 
 
 class _Graph:
@@ -316,12 +280,13 @@ class _Graph:
     @classmethod
     def _make(cls, places: Floats, progress: Progress) -> "_Graph":
         """Add one place after the other, in parts, so that Ctrl-C is heard."""
-        mean_square = sum(float((part**2).sum()) for part in _parts(places)) / places.size
+        mean_square = sum(float((part**2).sum()) for part in in_parts(places)) / places.size
         graph = cls(_empty_index(places.shape[1]), mean_square**-0.5 if mean_square else 1.0)
         for first in range(0, len(places), ADD_AT_ONCE):
             progress("index", first, len(places))
             part = graph._scaled(places[first : first + ADD_AT_ONCE])
-            graph._index.add(np.arange(first, first + len(part)), part, threads=available_processors())
+            threads = available_processors() if first else 1  # many at once would tie a young graph together badly
+            graph._index.add(np.arange(first, first + len(part)), part, threads=threads)
         progress("index", len(places), len(places))
         return graph
 
@@ -381,7 +346,7 @@ def _empty_index(r: int) -> "Index":
     from usearch.index import Index  # here, since only large libraries need it
 
     parameters: dict[str, Any] = GRAPH
-    return Index(ndim=r, **parameters)
+    return Index(ndim=r, expansion_search=EXPANSION_SEARCH, **parameters)
 
 
 def _fingerprint(places: Floats) -> str:
@@ -394,7 +359,7 @@ def _fingerprint(places: Floats) -> str:
 def _tidy(folder: Path) -> None:
     """Keep the graphs used last, and nothing of a process that was killed while it wrote."""
     graphs = sorted(folder.glob(f"*{ENDING}"), key=lambda file: file.stat().st_mtime)
-    unfinished = folder.glob(f"*{ENDING}.*{UNFINISHED}")
-    left = [file for file in unfinished if time.time() - file.stat().st_mtime > UNFINISHED_FOR]
+    long_ago = time.time() - UNFINISHED_FOR
+    left = [file for file in folder.glob(f"*{ENDING}.*{UNFINISHED}") if file.stat().st_mtime < long_ago]
     for file in [*graphs[:-KEPT_GRAPHS], *left]:
         file.unlink(missing_ok=True)

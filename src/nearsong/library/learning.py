@@ -1,7 +1,7 @@
 """The store's songs and listens -> what a training needs, and what it leaves: a model that answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,15 @@ from nearsong.library.listeners import Listening, SourceListens, build_listening
 from nearsong.library.matching import Catalogue, Matched, MatchReport, match, match_report
 from nearsong.library.projection import add_model, add_native, load_ear
 from nearsong.library.records import Heard, Song
-from nearsong.library.store import Source, Store
+from nearsong.library.store import PENDING, Source, Store
 from nearsong.library.training import TrainingData, TrainingReport, TrainingSettings, evaluate, train
 from nearsong.model import SimilarityModel
 
 Progress = Callable[[str, int, int], None]
 Note = Callable[[str], None]
+
+REFUSED = "training_refused"
+"""Setting: what there was to learn from when a metric was last not taken."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,20 @@ class Histories:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._stamp = self._now()
+        self.sources = store.listens.sources()  # first: names of what is imported from now on are not needed
         self.songs: list[Song] = store.songs.all()
         self.catalogue = Catalogue.of(self.songs)
         ids, self.heard = store.listens.names()
         self._ids: npt.NDArray[np.int64] = ids
+        self._usual: Listening | None = None
+
+    def _now(self) -> tuple[Any, ...]:
+        return self._store.stamp(), tuple((source.id, source.rows) for source in self._store.listens.sources())
+
+    def is_stale(self) -> bool:
+        """Say whether songs or listens have changed since they were read."""
+        return self._now() != self._stamp
 
     @cached_property
     def matched(self) -> Matched:
@@ -58,9 +71,12 @@ class Histories:
     def plays(self, sources: list[int] | None = None) -> npt.NDArray[np.float64]:
         """Return how often each name was played."""
         plays = np.zeros(len(self.heard))
-        totals = self._store.listens.totals(sources)
-        if totals:
-            plays[np.searchsorted(self._ids, list(totals))] = list(totals.values())
+        known = [source.id for source in self.sources]
+        totals = self._store.listens.totals(known if sources is None else sources)
+        for name, count in totals.items():
+            place = int(np.searchsorted(self._ids, name))
+            if place < len(self._ids) and self._ids[place] == name:
+                plays[place] = count
         return plays
 
     def report(self, sources: list[int] | None = None, top: int = 10) -> MatchReport:
@@ -79,10 +95,15 @@ class Histories:
 
     def listening(self, choice: ListenerChoice | None = None) -> Listening:
         """Return listeners x artists and listeners x songs."""
-        choice = choice or ListenerChoice()
-        sources = [self._source(source) for source in self._store.listens.sources()]
+        if choice is not None and choice != ListenerChoice():
+            return self._built(choice)
+        if self._usual is None:
+            self._usual = self._built(ListenerChoice())
+        return self._usual
+
+    def _built(self, choice: ListenerChoice) -> Listening:
         return build_listening(
-            sources,
+            [self._source(source) for source in self.sources],
             self.matched,
             len(self.catalogue.artists),
             len(self.songs),
@@ -107,21 +128,22 @@ def _joined(parts: list[npt.NDArray[Any]], kind: type[Any]) -> npt.NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, kind)
 
 
-def training_data(store: Store, ear_id: int, choice: ListenerChoice, settings: TrainingSettings) -> TrainingData:
-    """Read all that a training needs."""
-    if not store.listens.sources():
+def training_data(
+    store: Store, ear_id: int, choice: ListenerChoice, settings: TrainingSettings
+) -> tuple[TrainingData, str]:
+    """Read all that a training needs, and say in words who the listeners are."""
+    histories = Histories(store)
+    if not histories.sources:
         raise LibraryError(
             "no listening history was imported, so there is nothing to learn from; "
             "`nearsong listens import FILE` takes Last.fm, ListenBrainz, Spotify, CSV and playlists."
         )
-    histories = Histories(store)
     listening = histories.listening(choice)
-    played = np.flatnonzero(np.asarray(listening.artist_plays.sum(axis=0)).ravel() > 0)
-    wanted = _few_of_each(histories, set(played.tolist()), settings)
+    wanted = _few_of_each(histories, listening, settings)
     ids, vectors = _vectors(store, ear_id, [histories.songs[row].id for row in wanted])
     row_of = {histories.songs[row].id: row for row in wanted}
     rows = np.array([row_of[song] for song in ids.tolist()], dtype=np.int64)
-    return TrainingData(
+    data = TrainingData(
         vectors=vectors,
         song_artist=histories.catalogue.song_artist[rows],
         artist_plays=listening.artist_plays,
@@ -129,19 +151,26 @@ def training_data(store: Store, ear_id: int, choice: ListenerChoice, settings: T
         listeners=listening.listeners,
         song_ids=ids,
     )
+    return data, listening.how
 
 
-def _few_of_each(histories: Histories, artists: set[int], settings: TrainingSettings) -> list[int]:
-    """Choose the songs whose vectors are read: of artists somebody plays, not more of each than a training takes."""
+def _few_of_each(histories: Histories, listening: Listening, settings: TrainingSettings) -> list[int]:
+    """Choose the songs whose vectors are read: of artists somebody plays, several times what a training takes.
+
+    Songs that somebody plays come first, so that song by song there is something to learn from.
+    """
     random = np.random.default_rng([settings.seed, 29])
+    played = np.asarray(listening.artist_plays.sum(axis=0)).ravel() > 0
+    known = np.asarray(listening.song_plays.sum(axis=0)).ravel() > 0
     of_artist: dict[int, list[int]] = {}
     for row, artist in enumerate(histories.catalogue.song_artist.tolist()):
-        if artist in artists:
+        if artist >= 0 and played[artist]:
             of_artist.setdefault(artist, []).append(row)
-    most = 2 * settings.songs_an_artist  # it chooses among them
+    most = min(2 * settings.songs_an_artist, max(1, 6 * settings.max_songs // max(1, len(of_artist))))
     chosen: list[int] = []
     for rows in of_artist.values():
-        chosen.extend(rows if len(rows) <= most else random.choice(rows, most, replace=False).tolist())
+        order = np.array(rows)[np.lexsort((random.random(len(rows)), ~known[rows]))]
+        chosen.extend(order[:most].tolist())
     return sorted(chosen)
 
 
@@ -149,16 +178,22 @@ def _vectors(store: Store, ear_id: int, ids: list[int]) -> tuple[npt.NDArray[np.
     blocks = [block for block in store.songs.vectors(ear_id, ids) if len(block[0])]
     if not blocks:
         raise LibraryError(
-            "no song of the library is by an artist in the listening histories; `nearsong listens` shows what was "
-            "not found: check the songs' tags."
+            "no song of the library is by an artist in the listening histories; `nearsong listens list` shows what "
+            "was not found: check the songs' tags."
         )
     return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
 def _current(store: Store) -> int:
+    """Return the ear that all songs were heard with."""
     ear_id = store.models.current_ear
     if ear_id is None:
         raise LibraryError("the library holds no songs yet; begin with `nearsong scan FOLDER`.")
+    unheard = store.songs.unheard(ear_id)
+    if store.models.setting(PENDING) is not None and unheard:
+        raise LibraryError(
+            f"{unheard:,} songs are still to be heard with the new codebook; run `nearsong scan` first."
+        )
     return ear_id
 
 
@@ -180,14 +215,30 @@ def train_library(
     """
     ear_id = _current(store)
     progress("reading listens", 0, 0)
-    data = training_data(store, ear_id, choice, settings)
+    data, how = training_data(store, ear_id, choice, settings)
     trained = train(load_ear(store, ear_id), data, settings, progress=progress, note=note)
-    facts = {"report": trained.report.as_json()}
+    report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {how}."))
+    if store.models.current_ear != ear_id:
+        raise LibraryError("the codebook was changed while this ran, so the metric does not fit; train again.")
     if trained.model is not None:
-        return add_model(store, trained.model, ear_id, "learned", facts, progress=progress), trained.report
+        model_id = add_model(store, trained.model, ear_id, "learned", {"report": report.as_json()}, progress=progress)
+        _remember_refusal(store, None)
+        return model_id, report
     if store.models.active is None:
         add_native(store, settings.seed, progress)
-    return None, trained.report
+    _remember_refusal(store, refusal_mark(store))
+    return None, report
+
+
+def refusal_mark(store: Store) -> str:
+    """Return what changes when there is more to learn from: the histories and how many songs there are."""
+    sources = [source.id for source in store.listens.sources()]
+    return f"{sources} {store.songs.counts(None)['songs']}"
+
+
+def _remember_refusal(store: Store, mark: str | None) -> None:
+    with store.writing() as connection:
+        store.models.set(connection, REFUSED, mark)
 
 
 def evaluate_library(
@@ -201,16 +252,28 @@ def evaluate_library(
     """Measure on held-out artists how good the active model's way of learning is, with the listens there are now."""
     ear_id = _current(store)
     active = store.models.active
-    model = None if active is None else SimilarityModel.from_bytes(store.models.data(active))
-    facts = {} if model is None else dict(model.trained_on)
-    imported = model if active is not None and store.models.row(active).kind == "imported" else None
-    data = training_data(store, ear_id, choice, settings)
+    row = None if active is None else store.models.row(active)
+    facts: dict[str, Any] = {}
+    imported, seen = None, False
+    if row is not None and row.kind != "native":
+        model = SimilarityModel.from_bytes(store.models.data(row.id))
+        facts = dict(model.trained_on)
+        if row.kind == "imported" and row.ear_id == ear_id:
+            imported, seen = model, _is_of_this_library(store, facts)
+    data, _ = training_data(store, ear_id, choice, settings)
     return evaluate(
         data,
         settings,
-        loss=facts.get("loss"),
-        C=facts.get("C"),
+        loss=facts.get("loss", "auc"),
+        C=facts.get("C", 1e3),
         model=imported,
+        seen=seen,
         progress=progress,
         note=note,
     )
+
+
+def _is_of_this_library(store: Store, facts: dict[str, Any]) -> bool:
+    """Say whether a model was trained here, exported and brought back: then it has seen these artists."""
+    learned = [row.id for row in store.models.rows() if row.kind == "learned"]
+    return any(dict(SimilarityModel.from_bytes(store.models.data(model)).trained_on) == facts for model in learned)

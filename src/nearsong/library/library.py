@@ -1,7 +1,8 @@
 """Your music, your listeners, songs nobody has played yet: everything the command line does, from Python."""
 
 import os
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,22 +15,25 @@ from nearsong.library.importing import ME, ImportedFile, import_listens
 from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, train_library
 from nearsong.library.map_layout import layout
 from nearsong.library.matching import MatchReport
-from nearsong.library.playlist import Playlist, PlaylistRules, make_playlist, walk
-from nearsong.library.projection import activate_model, import_model
-from nearsong.library.recommend import Filters, Seed, SeedLike, resolve, similar
+from nearsong.library.playlist import PlaylistRules, make_playlist
+from nearsong.library.projection import import_model, use_model
+from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, resolve, similar, walk_between
 from nearsong.library.records import Neighbour, Song
 from nearsong.library.scan import ScanOptions, ScanReport, scan
-from nearsong.library.song_map import write_map
+from nearsong.library.song_map import check_page, write_map
 from nearsong.library.space import Space, agreement
 from nearsong.library.status import Status, status_of
 from nearsong.library.store import ModelRow, Source, Store
 from nearsong.library.training import TrainingReport, TrainingSettings
-from nearsong.library.why import Why, explain_pair
+from nearsong.library.why import Why, explain_pairs
 from nearsong.model import Ear, SimilarityModel
 from nearsong.validation import check_count
 
 Progress = Callable[[str, int, int], None]
 Note = Callable[[str], None]
+
+RELOAD_SECONDS = 2.0
+"""Seconds for which songs that another process adds may go unseen."""
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -66,6 +70,8 @@ class Library:
         self._store = store
         self._loaded: Space | None = None
         self._stamp: tuple[int, ...] = ()
+        self._read = 0.0
+        self._histories: Histories | None = None
 
     @classmethod
     def open(cls, place: str | os.PathLike[str] | None = None, *, create: bool = True) -> Self:
@@ -121,6 +127,7 @@ class Library:
             Those of :class:`~nearsong.library.scan.ScanOptions`: workers, nice, timeout, prune, retry, seed.
         """
         ear = None if codebook is None else Ear.load(codebook)
+        self._loaded = None
         return scan(self._store, folders, ScanOptions(**options), ear=ear, progress=progress, note=note)
 
     def import_listens(
@@ -202,13 +209,16 @@ class Library:
         """The id of the model that answers."""
         return self._store.models.active
 
-    def use_model(self, model_id: int, progress: Progress = _silent) -> None:
-        """Let another model answer; back to an older one, say."""
-        row = self._store.models.row(model_id)
-        heard = self._store.songs.counts(row.ear_id)["heard"]
-        if not heard:
-            raise LibraryError(f"model {model_id} hears with a codebook that no song was heard with; scan first.")
-        activate_model(self._store, model_id, progress=progress)
+    def use_model(self, model_id: int, progress: Progress = _silent) -> int:
+        """Let another model answer; back to an older one, say.
+
+        Returns
+        -------
+        int
+            Songs that have not been heard with its codebook. If there are any it waits: it answers after the next
+            scan.
+        """
+        return use_model(self._store, model_id, progress)
 
     def remove_model(self, model_id: int) -> None:
         """Forget a model that is not in use."""
@@ -241,9 +251,13 @@ class Library:
     def space(self) -> Space:
         """The songs in the space of the model that answers; read anew when something has changed."""
         stamp = self._store.stamp()
-        if self._loaded is None or stamp != self._stamp:
-            self._loaded, self._stamp = Space.load(self._store), stamp
-        return self._loaded
+        loaded = self._loaded
+        # while a scan writes song after song, not every question reads all of them again
+        lately = time.monotonic() - self._read < RELOAD_SECONDS and stamp[:1] == self._stamp[:1]
+        if loaded is None or (stamp != self._stamp and not lately):
+            loaded = self._loaded = Space.load(self._store)
+            self._stamp, self._read = stamp, time.monotonic()
+        return loaded
 
     def find(self, text: str | int) -> Song:
         """Return the song that an id or a name means.
@@ -274,8 +288,8 @@ class Library:
         list of Neighbour
             Song, distance, and similarity in 0..1.
         """
-        space = self.space
-        return similar(space, self.resolve(*seeds), n, filters, self._plays(filters))
+        space = self.space  # once: another process may change it while this question is answered
+        return similar(space, [resolve(space, seed) for seed in seeds], n, filters, self._plays(space, filters))
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the ids and distances of the songs nearest to one or more seeds."""
@@ -303,40 +317,35 @@ class Library:
             What could not be kept to.
         """
         space = self.space
-        found = self.resolve(*seeds)
+        found = [resolve(space, seed) for seed in seeds]
         rules = rules or PlaylistRules()
-        allowed = (filters or Filters()).allowed(space, [], self._plays(filters))
-        made = self._walked(found, to, rules, allowed) if to is not None else None
-        if made is None:
+        allowed = (filters or Filters()).allowed(space, [], self._plays(space, filters))
+        if to is not None:
+            made = walk_between(space, [*found, resolve(space, to)], rules, allowed)
+        else:
             if not found:
                 raise InvalidInputError("no seed came; give a song, a file or its name.")
             places = [seed.place if seed.song is None else space.row_of[seed.song.id] for seed in found]
             made = make_playlist(space.places, space.artists, places, rules, allowed=allowed)
         return [space.songs[row] for row in made.songs], list(made.notes)
 
-    def _walked(
-        self, found: list[Seed], to: SeedLike, rules: PlaylistRules, allowed: npt.NDArray[np.bool_]
-    ) -> Playlist:
-        space = self.space
-        ends = [*found, *self.resolve(to)]
-        if len(ends) != 2:
-            raise InvalidInputError(f"a walk has two ends and {len(found)} seeds came; give one to start from.")
-        rows = []
-        for end in ends:
-            if end.song is None:  # a file outside: the walk begins or ends at the nearest song
-                nearest, _ = space.index.nearest(end.place, 1)
-                rows.append(space.row_of[int(nearest[0])])
-            else:
-                rows.append(space.row_of[end.song.id])
-        return walk(space.places, space.artists, rows[0], rows[1], rules, allowed=allowed)
-
     def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
         """Explain why songs are near a query, or far from it: what they sound like, and who listens to both."""
-        seeds = self.resolve(query, *others)
-        return explain_pair(self._store, self.space, seeds[0], seeds[1:])
+        space = self.space
+        first, *rest = (resolve(space, seed) for seed in (query, *others))
+        return explain_pairs(self._store, space, [(first, other) for other in rest], self._listens())
+
+    def why_near(self, seeds: Sequence[SeedLike], near: Sequence[Neighbour]) -> list[Why]:
+        """Explain answers of :meth:`similar`, each beside the seed that it is nearest to."""
+        space = self.space
+        found = [resolve(space, seed) for seed in seeds]
+        others = [resolve(space, one.song) for one in near]
+        pairs = [(nearest_seed(found, other), other) for other in others]
+        return explain_pairs(self._store, space, pairs, self._listens())
 
     def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = _silent) -> Path:
         """Write the learned space as a page with a map of all songs; return its path."""
+        check_page(path)
         space = self.space
         if not space.songs:
             raise LibraryError("there are no songs to draw; begin with `nearsong scan FOLDER`.")
@@ -366,24 +375,18 @@ class Library:
         return self._store.songs.problems()
 
     def compare_models(self, first: int, second: int, n: int = 10, sample: int = 500, seed: int = 0) -> float:
-        """Return how much two models agree: the share of nearest songs they have in common.
-
-        Parameters
-        ----------
-        first, second : int
-            Ids of models.
-        n : int
-            Nearest songs of each song that are compared.
-        sample : int
-            Songs that are asked for.
-        seed : int
-            Which songs these are.
-        """
+        """Return the share of the ``n`` nearest songs that two models have in common, over a sample of songs."""
         spaces = [Space.load(self._store, check_count(model, "model")) for model in (first, second)]
         return agreement(*spaces, n=n, sample=sample, seed=seed)
 
-    def _plays(self, filters: Filters | None) -> npt.NDArray[np.float64] | None:
+    def _listens(self) -> Histories:
+        """Return the listening histories beside the songs; read anew when either has changed."""
+        if self._histories is None or self._histories.is_stale():
+            self._histories = Histories(self._store)
+        return self._histories
+
+    def _plays(self, space: Space, filters: Filters | None) -> npt.NDArray[np.float64] | None:
         if filters is None or filters.fewer_plays is None:
             return None
-        counts = Histories(self._store).song_plays()
-        return np.array([counts.get(song.id, 0.0) for song in self.space.songs])
+        counts = self._listens().song_plays()
+        return np.array([counts.get(song.id, 0.0) for song in space.songs])

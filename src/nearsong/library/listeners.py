@@ -7,13 +7,14 @@ playlist. Rows are read in portions of users, so that twenty million of them fit
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.listens_once import Rows, each_once
 from nearsong.library.matching import Matched
 from nearsong.validation import check_choice, check_positive
 
@@ -74,7 +75,8 @@ class Listening:
     min_plays : dict
         From how many plays on a user listens to "artists" and "songs".
     song_play_counts : ndarray of float64 and shape (n_songs,)
-        How often each song was played by anyone; an entry of a playlist counts as one.
+        How often each song was played by anyone, be it from this file or a copy of it (`Matched.same_as`); an entry
+        of a playlist counts as one.
     """
 
     artist_plays: sp.csr_array
@@ -83,20 +85,6 @@ class Listening:
     how: str
     min_plays: dict[str, float]
     song_play_counts: npt.NDArray[np.float64]
-
-
-class _Rows(NamedTuple):
-    """Rows of a portion of users, who are numbered from 0 on; columns as in `SourceListens`."""
-
-    user: npt.NDArray[Any]
-    name: npt.NDArray[Any]
-    plays: npt.NDArray[Any]
-    time: npt.NDArray[Any]
-
-    def at(self, places: npt.NDArray[Any]) -> "_Rows":
-        if places.dtype == bool and places.all():
-            return self  # nothing is copied
-        return _Rows(*(column[places] for column in self))
 
 
 class _Plan(NamedTuple):
@@ -124,7 +112,7 @@ def build_listening(
     Parameters
     ----------
     sources : iterable of SourceListens
-        A history may come in several pieces.
+        One for each history.
     matched : Matched
         What every ``name`` of the sources means.
     n_artists, n_songs : int
@@ -151,8 +139,10 @@ def build_listening(
 
     Notes
     -----
-    The same name at the same second by the same user is one listen, in however many sources it is. Plays of one user
-    in several sources are added up otherwise. A listen whose time is not known belongs to no session.
+    The same name at the same second by the same user is one listen. So is, in another source, the same song within a
+    minute however it is spelled; what is no song of the library is told by its spelling alone, and a service that
+    notes when a song ended is not recognised beside one that notes when it began. Plays of one user in several
+    sources are added up otherwise. A listen whose time is not known belongs to no session.
     """
     check_choice(listeners, "listeners", LISTENERS)
     gap = check_positive(gap_minutes, "gap_minutes") * 60
@@ -161,14 +151,16 @@ def build_listening(
     given = [source for source in sources if len(source)]
     _check(given, matched)
     plan = _plan(given, listeners)
+    same_as = np.arange(n_songs) if matched.same_as is None else matched.same_as
+    meaning = _meaning(matched, same_as)
     song_counts = np.zeros(n_songs)
     blocks: dict[str, list[tuple[sp.csr_array, sp.csr_array]]] = {"users": [], "sessions": [], "playlists": []}
 
-    def add(kind: str, listener: npt.NDArray[np.integer], rows: _Rows, n: int) -> None:
+    def add(kind: str, listener: npt.NDArray[np.integer], rows: Rows, n: int) -> None:
         artists = _summed(listener, matched.artist[rows.name], rows.plays, (n, n_artists))
         blocks[kind].append((artists, _summed(listener, matched.song[rows.name], rows.plays, (n, n_songs))))
 
-    for n, counts, events in _portions([source for source in given if source.kind != "playlists"]):
+    for n, counts, events in _portions([source for source in given if source.kind != "playlists"], meaning):
         for rows in (counts, events):
             _count_songs(song_counts, rows, matched)
         if plan.sessions:
@@ -178,11 +170,13 @@ def build_listening(
         if plan.users:
             rows = _joined([counts, events]) if plan.events_of_users else counts
             add("users", rows.user, rows, n)
-    for n, entries, _ in _portions([source for source in given if source.kind == "playlists"]):
+    for n, entries, _ in _portions([source for source in given if source.kind == "playlists"], meaning):
         _count_songs(song_counts, entries, matched)
         if plan.playlists:
             add("playlists", entries.user, entries, n)
-    return _listening(blocks, (n_artists, n_songs), min_plays, song_counts, plan.people, gap_minutes)
+    copies_too = np.zeros(n_songs)
+    np.add.at(copies_too, same_as, song_counts)
+    return _listening(blocks, (n_artists, n_songs), min_plays, copies_too[same_as], plan.people, gap_minutes)
 
 
 def _check(sources: Sequence[SourceListens], matched: Matched) -> None:
@@ -228,7 +222,15 @@ def _plan(sources: Sequence[SourceListens], listeners: str) -> _Plan:
     return _Plan(users, listeners == "sessions", listeners == "playlists", events_of_users=users, people=people)
 
 
-def _portions(sources: Sequence[SourceListens]) -> Iterator[tuple[int, _Rows, _Rows]]:
+def _meaning(matched: Matched, same_as: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return a number for what each name means: a song, or else a number of its own."""
+    meaning = len(same_as) + np.arange(len(matched))
+    found = matched.song >= 0
+    meaning[found] = same_as[matched.song[found]]
+    return meaning
+
+
+def _portions(sources: Sequence[SourceListens], meaning: npt.NDArray[np.int64]) -> Iterator[tuple[int, Rows, Rows]]:
     """Give (number of users, rows that are no events, events each once and sorted), some users at a time."""
     if not sources:
         return
@@ -242,68 +244,39 @@ def _portions(sources: Sequence[SourceListens]) -> Iterator[tuple[int, _Rows, _R
     for low, high in pairwise(edges):
         events = [source for source in sources if source.kind == "events"]
         others = [source for source in sources if source.kind != "events"]
-        yield high - low, _users_between(others, low, high), _each_once(_users_between(events, low, high))
+        yield high - low, _users_between(others, low, high), each_once(_users_between(events, low, high), meaning)
 
 
-def _users_between(sources: Sequence[SourceListens], low: int, high: int) -> _Rows:
+def _users_between(sources: Sequence[SourceListens], low: int, high: int) -> Rows:
     """Return the rows of some users; plays that are none are left out."""
     pieces = []
-    for source in sources:
+    for number, source in enumerate(sources):
         wanted = source.plays > 0
         if low > 0:
             wanted &= source.user >= low
         wanted &= source.user < high
-        rows = _Rows(source.user, source.name, source.plays, source.time).at(wanted)
+        numbers = np.broadcast_to(np.int32(number), len(source))  # takes no memory
+        rows = Rows(source.user, source.name, source.plays, source.time, numbers).at(wanted)
         pieces.append(rows._replace(user=rows.user - np.int32(low)))
     return _joined(pieces)
 
 
-def _joined(pieces: Sequence[_Rows]) -> _Rows:
+def _joined(pieces: Sequence[Rows]) -> Rows:
     if len(pieces) == 1:
         return pieces[0]
-    kinds = (np.int32, np.int32, np.float32, np.int64)
+    kinds = (np.int32, np.int32, np.float32, np.int64, np.int32)
     columns = ([np.empty(0, kind), *(piece[place] for piece in pieces)] for place, kind in enumerate(kinds))
-    return _Rows(*(np.concatenate(column) for column in columns))
+    return Rows(*(np.concatenate(column) for column in columns))
 
 
-def _each_once(events: _Rows) -> _Rows:
-    """Sort events by user and time, and keep one of those with the same user, time and name."""
-    if not len(events.user):
-        return events
-    first, last = int(events.time.min()), int(events.time.max())
-    span = last - first + 1
-    if (int(events.user.max()) + 1) * span < 2**63:  # one number for both is sorted much faster
-        when = events.time - first
-        when += events.user.astype(np.int64) * span
-        order = np.argsort(when, kind="stable")
-        del when
-    else:
-        order = np.lexsort((events.time, events.user))
-    events = events.at(order)
-    same = (events.user[1:] == events.user[:-1]) & (events.time[1:] == events.time[:-1]) & (events.time[1:] > 0)
-    if not same.any():
-        return events
-    together = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    some = events.at(together)
-    by_name = np.lexsort((some.name, some.time, some.user))
-    some = some.at(by_name)
-    again = np.zeros(len(together), bool)
-    again[1:] = (
-        (some.user[1:] == some.user[:-1]) & (some.time[1:] == some.time[:-1]) & (some.name[1:] == some.name[:-1])
-    )
-    kept = np.ones(len(events.user), bool)
-    kept[together[by_name[again]]] = False
-    return events.at(kept)
-
-
-def _sessions(events: _Rows, gap: float) -> npt.NDArray[np.int32]:
+def _sessions(events: Rows, gap: float) -> npt.NDArray[np.int32]:
     """Return the number of each event's session; they are sorted by user and time."""
     begins = np.zeros(len(events.user), bool)
     begins[1:] = (events.user[1:] != events.user[:-1]) | (np.diff(events.time) > gap)
     return np.cumsum(begins, dtype=np.int32)
 
 
-def _count_songs(counts: npt.NDArray[np.float64], rows: _Rows, matched: Matched) -> None:
+def _count_songs(counts: npt.NDArray[np.float64], rows: Rows, matched: Matched) -> None:
     song = matched.song[rows.name]
     found = song >= 0
     counts += np.bincount(song[found], weights=rows.plays[found], minlength=len(counts))

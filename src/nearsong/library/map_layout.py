@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import uniform_filter
 from scipy.spatial import cKDTree
-from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from nearsong.errors import InvalidInputError
@@ -118,6 +117,8 @@ def _main_directions(places: npt.NDArray[Any]) -> Points:
 
 def _tsne(seen: Points, seed: int) -> npt.NDArray[np.float64]:
     """Return the t-SNE of songs; of a handful, their places along the two main directions."""
+    from sklearn.manifold import TSNE  # only who draws a map waits for it
+
     n = len(seen)
     if seen.shape[1] == 1:
         seen = np.column_stack([seen, np.zeros(n, dtype=np.float32)])

@@ -4,22 +4,28 @@ A name is looked up by its recording MBID, then by artist and title, then by its
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.records import Heard, Song
 from nearsong.names import artist_key, primary_artist, title_key
 
 Places = npt.NDArray[np.int64]
+Key = TypeVar("Key", bound=Hashable)
 
 NOT, BY_RECORDING, BY_TITLE, BY_ARTIST = range(4)
 WAYS = ("not found", "recording MBID", "artist and title", "artist")
 """What the numbers in `Matched.how` mean."""
+
+_LOOKED_AT = 1_000
+"""Of the most played names that were not found: those among which other spellings are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +67,16 @@ class Catalogue:
         In the order in which songs name them, each in the spelling that most songs have.
     artist_keys : list of str
         What they are compared by.
+    same_as : ndarray of int64 and shape (n,)
+        The place of the song that each is a copy of, mostly its own: songs with the same artist and title or the
+        same recording MBID, directly or by way of a third, are copies of the first that would be found.
     """
 
     song_ids: Places
     song_artist: Places
     artists: list[str]
     artist_keys: list[str]
+    same_as: Places
     _artist_of_key: Mapping[str, int]
     _artist_of_mbid: Mapping[str, int]
     _song_of_mbid: Mapping[str, int]
@@ -74,7 +84,10 @@ class Catalogue:
 
     @classmethod
     def of(cls, songs: Sequence[Song]) -> "Catalogue":
-        """Take in songs. Of several with the same artist and title, or the same MBID, the lowest id is found.
+        """Take in songs.
+
+        Of several with the same artist and title, or the same MBID, one whose file is there is found before one whose
+        file is missing, then the lowest id.
 
         Examples
         --------
@@ -101,16 +114,21 @@ class Catalogue:
         for place, song in enumerate(songs):  # a band whose whole name was cut is found by it all the same
             if song_artist[place] >= 0 and song.artist != spelled[place]:
                 places.setdefault(artist_key(song.artist), int(song_artist[place]))
-        by_id = np.argsort(song_ids, kind="stable").tolist()
+        missing = np.fromiter((song.missing for song in songs), bool, len(songs))
+        order = np.lexsort((song_ids, missing)).tolist()
+        mbids = [_mbid(song.recording_mbid) or None for song in songs]
+        titles = _titles(songs, song_artist)
+        of_mbid, of_title = _first_with(mbids, order), _first_with(titles, order)
         return cls(
             song_ids=song_ids,
             song_artist=song_artist,
             artists=[counts.most_common(1)[0][0] for counts in spellings],
             artist_keys=artist_keys,
+            same_as=_same_as([_all_with(mbids, of_mbid), _all_with(titles, of_title)], order),
             _artist_of_key=places,
             _artist_of_mbid=_artists_by_mbid(songs, song_artist),
-            _song_of_mbid=_songs_by_mbid(songs, by_id),
-            _song_of_title=_songs_by_title(songs, song_artist, by_id),
+            _song_of_mbid=of_mbid,
+            _song_of_title=of_title,
         )
 
     def __len__(self) -> int:
@@ -135,11 +153,14 @@ class Matched:
         Places in the catalogue's songs and artists; -1 where there is none.
     how : ndarray of uint8 and shape (m,)
         Which of `WAYS` found it.
+    same_as : ndarray of int64 and shape (n,), optional
+        Which of the catalogue's songs are copies of each other, see `Catalogue`; None if none are.
     """
 
     song: Places
     artist: Places
     how: npt.NDArray[np.uint8]
+    same_as: Places | None = None
 
     def __len__(self) -> int:
         return len(self.song)
@@ -178,7 +199,8 @@ def match(catalogue: Catalogue, heard: Sequence[Heard] | HeardColumns) -> Matche
             continue
         song = song_of_title.get((artist, title_key(title)), -1) if title else -1
         songs[place], artists[place], how[place] = song, artist, BY_TITLE if song >= 0 else BY_ARTIST
-    return Matched(np.array(songs, np.int64), np.array(artists, np.int64), np.frombuffer(how, np.uint8))
+    ways = np.frombuffer(how, np.uint8)
+    return Matched(np.array(songs, np.int64), np.array(artists, np.int64), ways, catalogue.same_as)
 
 
 @dataclass(frozen=True)
@@ -249,14 +271,27 @@ def match_report(
     by_way = np.bincount(matched.how, weights=totals, minlength=len(WAYS)).tolist()
     names = np.bincount(matched.how, minlength=len(WAYS)).tolist()
     unmatched = np.flatnonzero((matched.how == NOT) & (totals > 0))
-    ranked = unmatched[np.argsort(-totals[unmatched], kind="stable")[:top]].tolist()
+    ranked = unmatched[np.argsort(-totals[unmatched], kind="stable")[: max(_LOOKED_AT, top)]].tolist()
     return MatchReport(
         plays_matched=sum(by_way[1:]),
         plays_unmatched=by_way[NOT],
         plays_by_way=dict(zip(WAYS, by_way, strict=True)),
         names_by_way=dict(zip(WAYS, names, strict=True)),
-        most_played_unmatched=[(_name_at(heard, place), float(totals[place])) for place in ranked],
+        most_played_unmatched=_most_played(heard, totals, ranked)[:top],
     )
+
+
+def _most_played(heard: Sequence[Heard] | HeardColumns, totals: Any, ranked: list[int]) -> list[tuple[str, float]]:
+    """Return names and plays, spellings of the same name together under the one played most."""
+    plays: dict[tuple[str, str], float] = {}
+    shown: dict[tuple[str, str], str] = {}
+    for place in ranked:
+        artist, title = _parts_at(heard, place)
+        key = (artist_key(primary_artist(artist)), title_key(title))
+        plays[key] = plays.get(key, 0.0) + float(totals[place])
+        shown.setdefault(key, _display(artist, title))
+    order = sorted(plays, key=lambda key: -plays[key])
+    return [(shown[key], plays[key]) for key in order]
 
 
 def heard_columns(heard: Sequence[Heard]) -> HeardColumns:
@@ -269,10 +304,10 @@ def heard_columns(heard: Sequence[Heard]) -> HeardColumns:
     )
 
 
-def _name_at(heard: Sequence[Heard] | HeardColumns, place: int) -> str:
+def _parts_at(heard: Sequence[Heard] | HeardColumns, place: int) -> tuple[str, str]:
     if isinstance(heard, HeardColumns):
-        return heard.name(place)
-    return _display(heard[place].artist, heard[place].title)
+        return heard.artist[place], heard.title[place]
+    return heard[place].artist, heard[place].title
 
 
 def _display(artist: str, title: str) -> str:
@@ -283,22 +318,41 @@ def _mbid(text: str) -> str:
     return text.strip().lower()
 
 
-def _songs_by_mbid(songs: Sequence[Song], by_id: list[int]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for place in by_id:
-        if songs[place].recording_mbid:
-            found.setdefault(_mbid(songs[place].recording_mbid), place)
+def _titles(songs: Sequence[Song], song_artist: Places) -> list[tuple[int, str] | None]:
+    """Return artist and title as they are compared; None where one is missing."""
+    pairs = zip(song_artist.tolist(), songs, strict=True)
+    keys = ((artist, title_key(song.title) if artist >= 0 else "") for artist, song in pairs)
+    return [key if key[1] else None for key in keys]
+
+
+def _first_with(keys: Sequence[Key | None], order: Sequence[int]) -> dict[Key, int]:
+    """Return the place of the first song with each key."""
+    found: dict[Key, int] = {}
+    for place in order:
+        key = keys[place]
+        if key is not None:
+            found.setdefault(key, place)
     return found
 
 
-def _songs_by_title(songs: Sequence[Song], song_artist: Places, by_id: list[int]) -> dict[tuple[int, str], int]:
-    found: dict[tuple[int, str], int] = {}
-    artists = song_artist.tolist()
-    for place in by_id:
-        key = title_key(songs[place].title) if artists[place] >= 0 else ""
-        if key:
-            found.setdefault((artists[place], key), place)
-    return found
+def _all_with(keys: Sequence[Key | None], first: Mapping[Key, int]) -> Places:
+    """Return, for each song, the first one with its key; itself without a key."""
+    places = (place if key is None else first[key] for place, key in enumerate(keys))
+    return np.fromiter(places, np.int64, len(keys))
+
+
+def _same_as(links: Sequence[Places], order: Sequence[int]) -> Places:
+    """Return the first of all songs that links lead to, for each."""
+    n = len(order)
+    if not n:
+        return np.empty(0, np.int64)
+    ends = np.concatenate(links)
+    starts = np.tile(np.arange(n), len(links))
+    n_groups, group = connected_components(sp.coo_array((np.ones(len(ends)), (starts, ends)), shape=(n, n)))
+    first = np.empty(n_groups, np.int64)
+    backwards = np.asarray(order, np.int64)[::-1]
+    first[group[backwards]] = backwards  # of several, the last one written stays
+    return np.asarray(first[group], np.int64)
 
 
 def _artists_by_mbid(songs: Sequence[Song], song_artist: Places) -> dict[str, int]:

@@ -48,7 +48,7 @@ class ListedSong(Protocol):
 
 
 def write_playlist(path: str | os.PathLike[str], songs: Iterable[ListedSong], title: str = "") -> Path:
-    """Write a playlist in the format its ending names: ``.m3u8`` or ``.jspf``.
+    """Write a playlist in the format its ending names: ``.m3u8`` (or ``.m3u``, the same text) or ``.jspf``.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def write_playlist(path: str | os.PathLike[str], songs: Iterable[ListedSong], ti
     """
     path = Path(path)
     ending = path.suffix.lower()
-    if ending == ".m3u8":
+    if ending in (".m3u8", ".m3u"):
         return write_m3u8(path, songs, title)
     if ending == ".jspf":
         return write_jspf(path, songs, title)

@@ -61,7 +61,7 @@ def walk(
     space = Space.of(places, artists, allowed)
     start, end = (space.check_row(row, name) for row, name in ((start, "start"), (end, "end")))
     if start == end:
-        raise InvalidInputError(f"start and end are the same song ({start}); choose two songs to walk between.")
+        raise InvalidInputError("start and end are the same song; choose two songs to walk between.")
     if rules.length < 2:
         raise InvalidInputError(f"length={rules.length} leaves no room for a start and an end; choose at least 2.")
     notes = []

@@ -156,14 +156,26 @@ def import_model(
     with store.writing() as connection:
         ear_id = store.models.add_ear(connection, model.ear.key, model.ear.to_bytes())
         model_id = store.models.add(connection, "imported", ear_id, model.to_bytes(), facts)
+    return model_id, not use_model(store, model_id, progress)
+
+
+def use_model(store: Store, model_id: int, progress: Progress = lambda stage, done, total: None) -> int:
+    """Let a model answer, at once if all songs were heard with its codebook; return how many were not.
+
+    If there are any it waits: scans hear with its codebook from now on, and when all songs are heard it answers.
+    """
+    ear_id = store.models.row(model_id).ear_id
+    with store.writing() as connection:
         same_ear = str(ear_id) == store.models.setting_in(connection, EAR)
-        if not same_ear:
-            store.models.set(connection, EAR, ear_id)
-            store.models.set(connection, OWN_EAR, None)
-            store.models.set(connection, PENDING, model_id)
-    if same_ear:
-        activate_model(store, model_id, model, progress=progress)
-    return model_id, same_ear
+    unheard = 0 if same_ear else store.songs.unheard(ear_id)
+    if not unheard:
+        activate_model(store, model_id, progress=progress)
+        return 0
+    with store.writing() as connection:
+        store.models.set(connection, EAR, ear_id)
+        store.models.set(connection, OWN_EAR, None)
+        store.models.set(connection, PENDING, model_id)
+    return unheard
 
 
 def ensure_model(

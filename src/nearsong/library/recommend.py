@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import InvalidInputError
+from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.file_tags import read_tags
-from nearsong.library.playlist import nearest_of_seeds
+from nearsong.library.playlist import Playlist, PlaylistRules, nearest_of_seeds, walk
 from nearsong.library.records import Neighbour, Song
 from nearsong.library.space import Space
 from nearsong.names import artist_key, primary_artist, title_key
-from nearsong.validation import check_count
+from nearsong.validation import check_count, check_positive
 
 _FETCH = 4
 """Songs asked for, for each one wanted, when some will be left out afterwards."""
@@ -40,6 +40,10 @@ class Seed:
         What a file outside the library sounds like.
     artist_key, title_key : str
         What it is recognised by.
+    model_id : int
+        The model under which it is there.
+    path : str
+        A file outside the library.
     """
 
     name: str
@@ -48,6 +52,8 @@ class Seed:
     vector: npt.NDArray[np.float64] | None
     artist_key: str
     title_key: str
+    model_id: int
+    path: str = ""
 
 
 SeedLike = Seed | Song | int | str | os.PathLike[str]
@@ -84,12 +90,14 @@ class Filters:
     def __post_init__(self) -> None:
         if self.year_from is not None and self.year_to is not None and self.year_from > self.year_to:
             raise InvalidInputError(f"the years {self.year_from} to {self.year_to} run backwards; swap them.")
+        if self.fewer_plays is not None:
+            check_positive(self.fewer_plays, "fewer_plays")
 
     def allowed(
         self, space: Space, seeds: Sequence[Seed], plays: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.bool_]:
         """Say which songs of a space may be answered; ``plays`` are counts of its songs."""
-        unwanted = {artist_key(primary_artist(name)) for name in self.exclude_artists}
+        unwanted = {artist_key(primary_artist(name)) for name in self.exclude_artists if name.strip()}
         if self.new_artists:
             unwanted |= {seed.artist_key for seed in seeds} - {""}
         genres = [genre.casefold() for genre in self.genres]
@@ -118,7 +126,9 @@ class Filters:
 def resolve(space: Space, seed: SeedLike) -> Seed:
     """Turn a song, an id, a name or a path into a seed; a file outside the library is heard."""
     if isinstance(seed, Seed):
-        return seed
+        if seed.model_id == space.model_id:
+            return seed
+        seed = seed.path if seed.song is None else seed.song  # another model answers by now
     if isinstance(seed, Song):
         return _of_song(space, seed)
     text = str(seed) if isinstance(seed, int) else os.path.expanduser(os.fspath(seed))
@@ -126,11 +136,14 @@ def resolve(space: Space, seed: SeedLike) -> Seed:
     if not isinstance(seed, int) and os.path.isfile(text) and not (is_number and int(text) in space.row_of):
         song = space.song_at(text)
         return _of_file(space, text) if song is None else _of_song(space, song)
+    if is_number and int(text) in space.missing:
+        raise LibraryError(f"the file of song {text} is gone; bring it back and run `nearsong scan`.")
     return _of_song(space, space.finder.find(text))
 
 
 def _of_song(space: Space, song: Song) -> Seed:
-    return Seed(song.name, space.place_of(song), song, None, song.artist_key, title_key(song.title))
+    keys = song.artist_key, title_key(song.title)
+    return Seed(song.name, space.place_of(song), song, None, *keys, space.model_id)
 
 
 def _of_file(space: Space, path: str) -> Seed:
@@ -138,7 +151,7 @@ def _of_file(space: Space, path: str) -> Seed:
     tags = read_tags(path)
     name = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else os.path.basename(path)
     key = artist_key(primary_artist(tags.artist)) if tags.artist else ""
-    return Seed(name, space.model.project(vector), None, vector, key, title_key(tags.title))
+    return Seed(name, space.model.project(vector), None, vector, key, title_key(tags.title), space.model_id, path)
 
 
 def similar(
@@ -188,6 +201,13 @@ def similar(
     ]
 
 
+def nearest_seed(seeds: Sequence[Seed], other: Seed) -> Seed:
+    """Return the seed that a song is nearest to; the first of equals."""
+    if not seeds:
+        raise InvalidInputError("no seed came; give a song, a file or its name.")
+    return min(seeds, key=lambda seed: float(np.linalg.norm(np.asarray(seed.place) - np.asarray(other.place))))
+
+
 def _nearest(space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
     """Return the ids and distances of the nearest songs that are allowed."""
     if len(seeds) == 1:
@@ -195,9 +215,9 @@ def _nearest(space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[n
     away = np.stack(
         [np.linalg.norm(space.places - np.asarray(seed.place, dtype=np.float64), axis=1) for seed in seeds], axis=1
     )
-    distances = np.where(allowed, nearest_of_seeds(away), np.inf)
-    rows = np.lexsort((space.ids, distances))[:k]
-    return space.ids[rows], distances[rows]
+    ranked = np.where(allowed, nearest_of_seeds(away), np.inf)
+    rows = np.lexsort((space.ids, ranked))[:k]
+    return space.ids[rows], away[rows].min(axis=1)
 
 
 def _chosen(
@@ -205,11 +225,16 @@ def _chosen(
 ) -> list[tuple[Song, float]]:
     chosen: list[tuple[Song, float]] = []
     seen: set[str] = set()
+    there: dict[tuple[str, str], float] = {}
     copies = {(seed.artist_key, seed.title_key) for seed in seeds if seed.title_key}
     for song_id, distance in zip(ids.tolist(), distances.tolist(), strict=True):
         song = space.songs[space.row_of[song_id]]
-        if copies and distance < 1e-6 and (song.artist_key, title_key(song.title)) in copies:
+        name = (song.artist_key, title_key(song.title))
+        if distance < 1e-6 and name in copies:
             continue
+        if name in there and abs(there[name] - distance) < 1e-6:
+            continue  # another file of a song that is in the list
+        there[name] = distance
         if artist_once and song.artist_key:
             if song.artist_key in seen:
                 continue
@@ -218,3 +243,19 @@ def _chosen(
         if len(chosen) == n:
             break
     return chosen
+
+
+def walk_between(
+    space: Space, ends: Sequence[Seed], rules: PlaylistRules, allowed: npt.NDArray[np.bool_]
+) -> Playlist:
+    """Return a playlist from one seed to another; a file outside is stood in for by the song nearest to it."""
+    if len(ends) != 2:
+        raise InvalidInputError(f"a walk has two ends and {len(ends)} came; give one to start from and one to reach.")
+    rows = []
+    for end in ends:
+        if end.song is None:
+            nearest, _ = space.index.nearest(end.place, 1)
+            rows.append(space.row_of[int(nearest[0])])
+        else:
+            rows.append(space.row_of[end.song.id])
+    return walk(space.places, space.artists, rows[0], rows[1], rules, allowed=allowed)

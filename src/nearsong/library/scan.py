@@ -89,7 +89,8 @@ class _Scan:
 
     def run(self, folders: Sequence[str | os.PathLike[str]], ear: Ear | None) -> ScanReport:
         started = time.monotonic()
-        given = [os.path.abspath(os.path.expanduser(os.fspath(folder))) for folder in folders]
+        # the same folder by way of a link is the same folder
+        given = [os.path.realpath(os.path.expanduser(os.fspath(folder))) for folder in folders]
         places = given or self._roots_there()
         found = find_files(places, self.note, self.progress)
         self.report.found = len(found.files)

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from nearsong.errors import InvalidInputError
+from nearsong.validation import check_count, check_positive
+
 
 @dataclass(frozen=True)
 class ScanOptions:
@@ -29,6 +32,17 @@ class ScanOptions:
     prune: bool = False
     retry: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            check_count(self.workers, "workers")
+        if not 0 <= self.nice <= 19:
+            raise InvalidInputError(
+                f"nice={self.nice} cannot be; choose 0 (like others) to 19 (when all others rest)."
+            )
+        if self.timeout is not None:
+            check_positive(self.timeout, "timeout")
+        check_count(self.seed, "seed", minimum=0)
 
 
 @dataclass

@@ -65,7 +65,7 @@ def write_map(
     Raises
     ------
     InvalidInputError
-        If the arrays do not fit the songs.
+        If the arrays do not fit the songs, or no file can be at ``path`` (:func:`check_page`).
     LibraryError
         If the file cannot be written.
 
@@ -80,10 +80,27 @@ def write_map(
     ...     page.read_text().startswith("<!doctype html>")
     True
     """
+    check_page(path)
     points, near, nearness = _checked(len(songs), positions, neighbours, distances, similarities)
     columns = _columns(songs, points) | _nearest(near, nearness, len(songs), similarities is not None)
     columns["facts"] = [[_clean(str(name)), _clean(str(value))] for name, value in (facts or {}).items()]
     _write(Path(path), _page(_clean(title), columns))
+
+
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Refuse a path where no page can be written, before the work that a map is.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is a folder, or its folder does not exist.
+    """
+    page = Path(path)
+    name, inside, folder = (_clean(str(each)) for each in (page, page / "map.html", page.parent))
+    if os.path.isdir(page):  # unlike Path.is_dir, it takes names that no file can have for no folder
+        raise InvalidInputError(f"{name} is a folder; name the file, such as {inside}.")
+    if not os.path.isdir(page.parent):
+        raise InvalidInputError(f"{name}: there is no folder {folder}; make it or choose another.")
 
 
 def _checked(

@@ -15,7 +15,6 @@ from nearsong.library.records import Song
 from nearsong.library.search import SongFinder
 from nearsong.library.store import Store
 from nearsong.model import SimilarityModel
-from nearsong.names import artist_key, primary_artist
 
 Progress = Callable[[str, int, int], None]
 
@@ -33,12 +32,21 @@ class Space:
         Row i is where song i is.
     artists : array of int64 and shape (n_songs,)
         Numbers of the songs' artists; -1 where there is none.
+    missing : frozenset of int
+        Ids of songs whose files are gone.
     """
 
     def __init__(
-        self, model_id: int, model: SimilarityModel, songs: list[Song], places: npt.NDArray[np.float32], cache: Path
+        self,
+        model_id: int,
+        model: SimilarityModel,
+        songs: list[Song],
+        places: npt.NDArray[np.float32],
+        cache: Path,
+        missing: frozenset[int] = frozenset(),
     ) -> None:
         self.model_id, self.model, self.songs, self.places = model_id, model, songs, places
+        self.missing = missing
         self._cache = cache
         self.ids = np.array([song.id for song in songs], dtype=np.int64)
         self.row_of = {song.id: row for row, song in enumerate(songs)}
@@ -64,10 +72,12 @@ class Space:
             )
         model = SimilarityModel.from_bytes(store.models.data(model_id))
         ids, places = store.songs.places(model_id)
-        songs = {song.id: song for song in store.songs.all() if not song.missing}
+        everything = store.songs.all()
+        songs = {song.id: song for song in everything if not song.missing}
+        missing = frozenset(song.id for song in everything if song.missing)
         rows = np.array([song in songs for song in ids.tolist()], dtype=bool)
         kept = [songs[song] for song in ids[rows].tolist()]
-        return cls(model_id, model, kept, places[rows].reshape(len(kept), -1), store.cache)
+        return cls(model_id, model, kept, places[rows].reshape(len(kept), -1), store.cache, missing)
 
     @cached_property
     def index(self) -> PlaceIndex:
@@ -99,12 +109,8 @@ class Space:
 
     def song_at(self, path: str | os.PathLike[str]) -> Song | None:
         """Return the song of a file, if it is in the library."""
-        return self.by_path.get(os.path.abspath(os.path.expanduser(os.fspath(path))))
-
-    def rows_of_artist(self, name: str) -> npt.NDArray[np.bool_]:
-        """Say which songs are by an artist."""
-        key = artist_key(primary_artist(name))
-        return np.array([song.artist_key == key for song in self.songs], dtype=bool)
+        whole = os.path.abspath(os.path.expanduser(os.fspath(path)))
+        return self.by_path.get(whole) or self.by_path.get(os.path.realpath(whole))
 
 
 def agreement(first: Space, second: Space, *, n: int, sample: int, seed: int) -> float:

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nearsong.library.learning import REFUSED, refusal_mark
 from nearsong.library.store import PENDING, Store
 from nearsong.library.training_data import FEWEST_ARTISTS
 
@@ -52,7 +53,8 @@ class Status:
 
 def status_of(store: Store) -> Status:
     """Look at a library."""
-    counts = store.songs.counts(store.models.current_ear)
+    ear_id = store.models.current_ear
+    counts = store.songs.counts(ear_id)
     sources = store.listens.sources()
     active = store.models.active
     model = None
@@ -68,7 +70,7 @@ def status_of(store: Store) -> Status:
         missing=int(counts["missing"]),
         unreadable=int(counts["unreadable"]),
         damaged=int(counts["damaged"]),
-        unheard=max(0, int(counts["songs"] - counts["heard"])),
+        unheard=0 if ear_id is None else store.songs.unheard(ear_id),
         histories=len(sources),
         listens=sum(source.rows for source in sources),
         users=store.listens.n_users(),
@@ -82,8 +84,10 @@ def _advice(status: Status, store: Store) -> list[str]:
     if not status.songs:
         return ["Scan a folder of music: nearsong scan FOLDER"]
     advice = []
-    if store.models.setting(PENDING) is not None or status.unheard:
+    if status.unheard:
         advice.append(f"{status.unheard:,} songs have not been heard yet: nearsong scan")
+    elif store.models.setting(PENDING) is not None:
+        advice.append("A model waits for a scan to answer: nearsong scan")
     if status.missing:
         advice.append(
             f"{status.missing:,} songs' files are gone: bring them back and `nearsong scan`, or forget them with "
@@ -91,10 +95,13 @@ def _advice(status: Status, store: Store) -> list[str]:
         )
     if not status.histories:
         advice.append("Import what was listened to: nearsong listens import FILES")
-    elif status.model is None or status.model["kind"] == "native":
+    elif store.models.setting(REFUSED) == refusal_mark(store):
+        advice.append("Learning did not help with these listens; more of them, or music by more artists, might")
+    elif not any(row.kind == "learned" for row in store.models.rows()):
         advice.append("Learn from the listens: nearsong train")
     if status.artists < FEWEST_ARTISTS:
-        advice.append(f"{status.artists} artists are few to learn from; music by more of them would help")
+        artists = "1 artist is" if status.artists == 1 else f"{status.artists} artists are"
+        advice.append(f"{artists} few to learn from; music by more of them would help")
     if not advice:
         advice.append('Ask: nearsong similar "ARTIST - TITLE", nearsong playlist, nearsong map')
     return advice

@@ -23,6 +23,7 @@ from nearsong.library.training_data import (
     TrainingSettings,
     choose_taught,
 )
+from nearsong.library.training_words import SEEN
 from nearsong.metric import MetricLearningToRank
 from nearsong.model import Ear, SimilarityModel, learn_view
 from nearsong.model.file_format import fingerprint
@@ -68,7 +69,7 @@ def train(
     progress : callable, optional
         Called with a stage's name, steps done and steps in all.
     note : callable, optional
-        Called with what a user should know.
+        Called with what a user should know while waiting; what the report says is not said here too.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def train(
     if lacking is not None:
         return Trained(None, replace(report, decision="native", reason=lacking, seconds=_seconds(start)))
     steps = Steps(progress, taught.n_splits * len(settings.losses) + 1)
-    held_out = HeldOut(taught, settings, note)
+    held_out = HeldOut(taught, settings)
     held_out.learn(settings.losses, settings.Cs, steps)
     report = held_out.report(report, data)
     judged = perf_counter()
@@ -110,8 +111,7 @@ def train(
     model, facts = _fit_all(ear, taught, report, settings)
     steps.finish()
     if not facts["converged"]:
-        text = f"the last fit ended after {settings.final_max_rounds} rounds, at a gap of {facts['gap']:.1%}."
-        note(text)
+        text = f"The last fit ended after {settings.final_max_rounds} rounds, at a gap of {facts['gap']:.1%}."
         report = replace(report, notes=(*report.notes, text))
     return Trained(model, replace(report, decision="learned", reason="gain", seconds=_seconds(start, judged)))
 
@@ -123,6 +123,7 @@ def evaluate(
     loss: str | None = None,
     C: float | None = None,
     model: SimilarityModel | None = None,
+    seen: bool = False,
     progress: Progress = lambda stage, done, total: None,
     note: Note = lambda text: None,
 ) -> TrainingReport:
@@ -136,7 +137,11 @@ def evaluate(
         What to learn with in each split; without them nothing is learned. If they were chosen on the same listens,
         the result is a little too good.
     model : SimilarityModel, optional
-        One that never saw these artists, such as an imported one: scored as it is, in the row ``imported``.
+        Such as an imported one: scored as it is, in the row ``imported``. If it has learned from these artists, the
+        row is too good.
+    seen : bool
+        Whether the model has learned from these very listens; the report's notes then say that its row is not held
+        out.
 
     Returns
     -------
@@ -146,6 +151,8 @@ def evaluate(
     settings = settings or TrainingSettings()
     if (loss is None) != (C is None):
         raise InvalidInputError(f"loss={loss!r} and C={C!r} came; give both or none.")
+    if seen and model is None:
+        raise InvalidInputError("seen=True came without a model; give the model it is said of.")
     if loss is not None and C is not None:
         settings = replace(settings, losses=(loss,), Cs=(float(C),))
     start = perf_counter()
@@ -155,14 +162,16 @@ def evaluate(
     if lacking is not None:
         return replace(report, reason=lacking, seconds=_seconds(start))
     steps = Steps(progress, taught.n_splits)
-    held_out = HeldOut(taught, settings, note)
+    held_out = HeldOut(taught, settings)
     if loss is not None:
         held_out.learn(settings.losses, settings.Cs, steps)
     if model is not None:
         held_out.add_places("imported", model.project(taught.histograms))
     report = held_out.report(report, data)
     steps.finish()
-    return replace(report, reason="asked" if report.rows else "nothing_to_judge", seconds=_seconds(start))
+    notes = (*report.notes, SEEN) if seen else report.notes
+    reason = "asked" if report.rows else "nothing_to_judge"
+    return replace(report, reason=reason, notes=notes, seconds=_seconds(start))
 
 
 # ---- what is made of it

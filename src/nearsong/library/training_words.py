@@ -20,6 +20,20 @@ MEANING = (
     "chance, 1 is perfect. In parentheses: 95 % confidence intervals over artists."
 )
 
+CHOSEN_BEFORE = (
+    "The loss and C were chosen earlier, on the same listens, so what was learned looks a little too good here; the "
+    "report of the training itself is the stricter one."
+)
+
+IMPORTED = (
+    "The imported model is scored as it is: if it has learned from these artists, its score is too good, since "
+    "nothing was held out from it."
+)
+
+SEEN = "The imported model has learned from these very listens: its row is not held out, and too good to count on."
+
+KEPT = "Nothing new was learned; what answered before goes on answering."
+
 MORE = "Import listening histories of more people, a longer history with times, or more playlists"
 
 
@@ -44,24 +58,23 @@ def sentences(report: TrainingReport) -> list[str]:
     """Return what a report says: the decision, what it was learned from, what was gained, and what would help."""
     said = [decision(report), learned_from(report)]
     if report.rows:
-        said += [MEANING, *_gains(report), *_beside_others(report)]
+        said += [MEANING, *_gains(report), *_too_good(report), *_beside_others(report)]
     said += [advice(report), *report.notes]
     return [sentence for sentence in said if sentence]
 
 
 def decision(report: TrainingReport) -> str:
-    """Say what answers from now on and why; nothing if nothing was to be decided."""
+    """Say whether something new answers from now on, and why; nothing if nothing was to be decided."""
     artists = f"{_number(report.artists_known, 'artist')} of the library {_has(report.artists_known)}"
     enough = f"{artists} {report.min_listeners} or more listeners"
     if report.unit == "song":
-        enough = f"songs of {report.artists_known:,} artists have {report.min_listeners} or more listeners"
+        enough = f"songs of {_number(report.artists_known, 'artist')} have {report.min_listeners} or more listeners"
     why = {
         "gain": f"The learned metric answers from now on (loss {report.loss}, C {report.C or 0:g}): for artists it "
         "was not shown it ranks better than sound alone does.",
         "few_artists": f"Too little to learn from: {enough}, and at least {FEWEST_ARTISTS} are needed.",
-        "few_listeners": f"Too little to learn from: {_number(report.listeners, 'listener')} "
-        f"{_has(report.listeners)} two or more of the library's known {report.unit}s in common with others, and at "
-        f"least {FEWEST_LISTENERS} are needed.",
+        "few_listeners": f"Too little to learn from: {_who_play(report.listeners)} two or more {report.unit}s of the "
+        f"library, and at least {FEWEST_LISTENERS} such listeners are needed.",
         "same_sound": "Nothing to learn from: all songs sound the same to this codebook.",
         "nothing_to_judge": "Nothing can be judged: listeners relate too few of the songs to each other, or all of "
         "them alike.",
@@ -72,14 +85,14 @@ def decision(report: TrainingReport) -> str:
         "not surely above popularity alone, and not surely better than sound alone among artists it never saw.",
         "asked": "",
     }[report.reason]
-    return f"{why} The native metric is kept.".strip() if report.decision == "native" else why
+    return f"{why} {KEPT}".strip() if report.decision == "native" else why
 
 
 def learned_from(report: TrainingReport) -> str:
     """Say how many artists, songs and listeners there were."""
     if report.reason in ("few_artists", "few_listeners") or not report.artists:
         return ""
-    kinds = [f"{n:,} {kind}" for kind, n in report.listener_kinds.items() if n]
+    kinds = [_number(n, kind.removesuffix("s")) for kind, n in report.listener_kinds.items() if n]
     of = f" (of {_and(kinds)})" if kinds else ""
     told = (
         f"{_number(report.artists, 'artist')} with {report.min_listeners} or more listeners each, "
@@ -91,7 +104,7 @@ def learned_from(report: TrainingReport) -> str:
             f"{_number(report.artists, 'artist')}, {_number(report.listeners, 'listener')}{of}"
         )
     if report.songs < report.songs_known:
-        told += f"; a sample, of {report.songs_known:,} songs by {report.artists_known:,} artists"
+        told += f"; a sample, of {_number(report.songs_known, 'song')} by {_number(report.artists_known, 'artist')}"
     times = "once" if report.n_splits == 1 else f"{report.n_splits} times"
     verb = "Learned from" if report.decision == "learned" else "Judged with"
     held = f"; {times}, artists were held out to judge by" if report.n_splits else ""
@@ -110,10 +123,12 @@ def advice(report: TrainingReport) -> str:
     if report.reason == "same_sound":
         return "Scan real music, or learn a larger codebook from it."
     if report.reason in ("nothing_to_judge", "no_gain", "worse_on_new", "only_popularity"):
-        few = f"; {WELL} artists or more do well, here are {report.artists}" if report.artists < WELL else ""
+        is_are = "is" if report.artists == 1 else "are"
+        few = f"; {WELL} artists or more do well, here {is_are} {report.artists}" if report.artists < WELL else ""
         return f"What would help: {MORE[0].lower()}{MORE[1:]}{few}."
     if report.artists < WELL and report.rows:
-        return f"{report.artists} artists are few: with more it gets better, for new music most of all."
+        few = "1 artist is little" if report.artists == 1 else f"{report.artists} artists are few"
+        return f"{few}: with more it gets better, for new music most of all."
     return ""
 
 
@@ -142,6 +157,15 @@ def _both(report: TrainingReport, name: str, database: str) -> str:
         f"{_auc(report, name, database)} {label} and {_auc(report, 'native', database)} by sound alone, a difference "
         f"of {gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
     )
+
+
+def _too_good(report: TrainingReport) -> list[str]:
+    """Say which scores are better than they would be on listens that nobody has looked at."""
+    there = {row.name for row in report.rows}
+    said = [CHOSEN_BEFORE] if report.decision == "none" and "learned" in there else []
+    if "imported" in there and SEEN not in report.notes:
+        said.append(IMPORTED)
+    return said
 
 
 def _beside_others(report: TrainingReport) -> list[str]:
@@ -178,6 +202,10 @@ def _auc(report: TrainingReport, name: str, database: str) -> str:
 
 def _number(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}" if n else f"no {what}s"
+
+
+def _who_play(n: int) -> str:
+    return f"{n:,} listeners play" if n > 1 else f"{n or 'no'} listener plays"
 
 
 def _has(n: int) -> str:

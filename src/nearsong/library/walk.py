@@ -83,7 +83,9 @@ def find_files(
         elif os.path.isfile(root):
             search.add(root, os.stat(root))
         else:
-            raise InvalidInputError(f"{root} is not there; give a folder of music (is the drive connected?).")
+            raise InvalidInputError(
+                f"{printable(root)} is not there; give a folder of music (is the drive connected?)."
+            )
     search.follow_links()
     return Found([search.files[path] for path in sorted(search.files)], sorted(search.closed))
 

@@ -54,8 +54,9 @@ class Why:
         What brings them together and what parts them.
     examples : dict of int -> tuple of Song
         Songs that are full of each of the sounds in the explanation.
+    same_artist : bool
     listeners : Overlap or None
-        None when one of the artists has no listeners in the library.
+        None when one of the artists has no listeners, or both are the same.
     """
 
     query: str
@@ -64,6 +65,7 @@ class Why:
     similarity: float
     sound: Explanation
     examples: dict[int, tuple[Song, ...]]
+    same_artist: bool
     listeners: Overlap | None
 
     def sentences(self) -> list[str]:
@@ -74,7 +76,8 @@ class Why:
             together=tuple(_short(one) for one in self.sound.together[:SHOWN]),
             apart=tuple(_short(one) for one in self.sound.apart if _differs(one))[:1],
         )
-        return [*in_words(short, names, query="this one", song="that one"), _of_listeners(self.listeners)]
+        sounds = in_words(short, names, query="this one", song="that one")
+        return [*sounds, _of_listeners(self.listeners, self.same_artist)]
 
     def as_json(self) -> dict[str, Any]:
         """Return the record as JSON has it."""
@@ -94,9 +97,11 @@ def _short(one: SoundCharacter) -> SoundCharacter:
     return replace(one, songs=() if lacking else one.songs[:2])
 
 
-def _of_listeners(overlap: Overlap | None) -> str:
+def _of_listeners(overlap: Overlap | None, same_artist: bool) -> str:
+    if same_artist:
+        return "listeners: the same artist"
     if overlap is None:
-        return "listeners: nothing known of one of the two"
+        return "listeners: none are known of at least one of the two artists"
     if not overlap.shared:
         return f"listeners: none of {overlap.query:,} and {overlap.other:,} plays both"
     rank = f", which makes it number {overlap.rank:,} among the artists nearest by listeners" if overlap.rank else ""
@@ -106,28 +111,35 @@ def _of_listeners(overlap: Overlap | None) -> str:
     )
 
 
-def explain_pair(store: Store, space: Space, query: Seed, others: Sequence[Seed]) -> list[Why]:
-    """Explain a query beside some songs."""
+def explain_pairs(store: Store, space: Space, pairs: Sequence[tuple[Seed, Seed]], histories: Histories) -> list[Why]:
+    """Explain pairs of songs; the library is passed over once for all of them."""
+    if not pairs:
+        return []
     ear_id = store.models.row(space.model_id).ear_id
-    mine, words = _vector(store, ear_id, query), describe_model(space.model)
-    usual = average_song(store.songs.vectors(ear_id))
-    sounds = [explain(space.model, mine, _vector(store, ear_id, other), words=words, usual=usual) for other in others]
+    words, usual = describe_model(space.model), average_song(store.songs.vectors(ear_id))
+    sounds = [
+        explain(space.model, _vector(store, ear_id, query), _vector(store, ear_id, other), words=words, usual=usual)
+        for query, other in pairs
+    ]
     everything = [one for sound in sounds for one in (*sound.together, *sound.apart)]
-    ids = [seed.song.id for seed in (query, *others) if seed.song is not None]
+    ids = [seed.song.id for pair in pairs for seed in pair if seed.song is not None]
     # one pass over the library for all of them; a song is no example of itself
-    full = exemplars(store.songs.vectors(ear_id), [one.codewords for one in everything], n=3, exclude=ids)
-    listeners = _Listeners(store)
+    away = [*ids, *space.missing]
+    full = exemplars(store.songs.vectors(ear_id), [one.codewords for one in everything], n=3, exclude=away)
+    full = {word: [song for song in songs if song in space.row_of] for word, songs in full.items()}
+    listeners = _Listeners(histories)
     found = []
-    for other, sound in zip(others, sounds, strict=True):
+    for (query, other), sound in zip(pairs, sounds, strict=True):
         distance = float(np.linalg.norm(np.asarray(query.place, float) - np.asarray(other.place, float)))
         sound = replace(sound, together=_named(sound.together, full), apart=_named(sound.apart, full))
         named = {
-            one.codeword: tuple(space.songs[space.row_of[song]] for song in one.songs if song in space.row_of)
+            one.codeword: tuple(space.songs[space.row_of[song]] for song in one.songs)
             for one in (*sound.together, *sound.apart)
         }
         similarity = float(space.calibration.similarity(np.array([distance]))[0])
         overlap = listeners.overlap(query.artist_key, other.artist_key)
-        found.append(Why(query.name, other.name, distance, similarity, sound, named, overlap))
+        same = bool(query.artist_key) and query.artist_key == other.artist_key
+        found.append(Why(query.name, other.name, distance, similarity, sound, named, same, overlap))
     return found
 
 
@@ -148,18 +160,17 @@ def _vector(store: Store, ear_id: int, seed: Seed) -> npt.NDArray[Any]:
 class _Listeners:
     """Who listens to whom, read when first asked for."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, histories: Histories) -> None:
+        self._histories = histories
         self._plays: Any = None
         self._columns: dict[str, int] = {}
 
     def overlap(self, query: str, other: str) -> Overlap | None:
-        if not query or not other or query == other or not self._store.listens.sources():
+        if not query or not other or query == other or not self._histories.sources:
             return None
         if self._plays is None:
-            histories = Histories(self._store)
-            self._plays = histories.listening().artist_plays.tocsc().astype(np.float64)
-            self._columns = {key: column for column, key in enumerate(histories.catalogue.artist_keys)}
+            self._plays = self._histories.listening().artist_plays.tocsc().astype(np.float64)
+            self._columns = {key: column for column, key in enumerate(self._histories.catalogue.artist_keys)}
         mine, theirs = self._columns.get(query), self._columns.get(other)
         if mine is None or theirs is None:
             return None

@@ -146,6 +146,16 @@ def test_records_of_other_programs_are_read_by_their_fields(write, listens, text
     assert listens(path) == [("ann", "Björk", "Jóga", 1, MOMENT)]
 
 
+@pytest.mark.parametrize("name", ['"a\nb"', '"a\x07b"', '"a\\xb"'])
+def test_a_user_name_that_is_no_json_is_refused_in_one_line(write, name):
+    path = write("history.json", '{"username": ' + name + ', "scrobbles": [{"track": "Jóga", "artist": "Björk"}]}')
+    with pytest.raises(
+        ListensError, match=r"history.json .* its user name .* export or download it again"
+    ) as refused:
+        detect(path)
+    assert "\n" not in str(refused.value)
+
+
 def test_counts_as_records(write, listens):
     path = write("counts.jsonl", lines([{"user": "ann", "artist": 311, "plays": 3}, {"user": "b", "artist": "C"}]))
     assert detect(path).kind == "counts"

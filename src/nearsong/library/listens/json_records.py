@@ -70,8 +70,7 @@ def shape_of(source: Source) -> Shape:
         return Shape("lines", first)
     opened = None if _PLAYLIST_START.match(head) else _NAMED_ARRAY_START.search(head)
     if opened:
-        named = _USERNAME.search(head, 0, opened.start())
-        user = _DECODER.decode(named.group(1)) if named else ""
+        user = _user_named(source, _USERNAME.search(head, 0, opened.start()))
         return Shape("object", next(_array_items(source, _NAMED_ARRAY_START), None), opened.group(1), user)
     if isinstance(first, dict) and "\n" not in head[:end]:
         return Shape("lines", first)  # of one line
@@ -199,6 +198,18 @@ def as_text(value: Any) -> str:
     while isinstance(value, (list, dict)):
         value = (value[0] if value else None) if isinstance(value, list) else value.get("name", value.get("#text"))
     return "" if value is None or isinstance(value, bool) else str(value)
+
+
+def _user_named(source: Source, found: re.Match[str] | None) -> str:
+    if found is None:
+        return ""
+    try:
+        return str(_DECODER.decode(found.group(1)))
+    except ValueError as error:
+        raise ListensError(
+            f"{source.name} is broken JSON: its user name has a line break, another control character or a wrong "
+            "escape in it; export or download it again."
+        ) from error
 
 
 def _lines(source: Source, builder: BlockBuilder) -> Iterator[tuple[int, Any]]:

@@ -29,9 +29,6 @@ _PATIENCE = 60.0
 _TURN = 7_217_274
 """PostgreSQL's lock under this number is held by whoever writes."""
 
-_PAGE = 16_384
-"""Bytes: a page of the file holds three vectors of 1,024 numbers; SQLite's 4,096 would hold none."""
-
 Connection = sa.Connection
 
 
@@ -67,7 +64,7 @@ class Database:
         url = _url_of(os.fsdecode(place))
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.path = Path(str(url.database)) if self.is_sqlite else None
-        self.name = str(self.path) if self.path else _shown(url)
+        self.name = os.fsencode(self.path).decode("utf-8", "replace") if self.path else _shown(url)
         self._writing = threading.local()
         if self.path is not None:
             self._check_file(self.path, create)
@@ -128,6 +125,8 @@ class Database:
             raise LibraryError(f"the library {self.name} {_reason(str(error.orig), self.is_sqlite)}") from error
         except SQLAlchemyError as error:
             raise LibraryError(f"the library {self.name} cannot be used ({_first_line(str(error))}).") from error
+        except UnicodeDecodeError as error:  # SQLite quotes what it finds in a damaged file
+            raise LibraryError(f"the library {self.name} {_reason('malformed', self.is_sqlite)}") from error
         except self._driver_error as error:  # where the driver is spoken to directly
             raise LibraryError(f"the library {self.name} {_reason(str(error), self.is_sqlite)}") from error
 
@@ -135,13 +134,13 @@ class Database:
         if os.path.exists(path):
             return
         if not create:
-            raise LibraryError(f"there is no library at {path}; begin with `nearsong scan FOLDER`.")
+            raise LibraryError(f"there is no library at {self.name}; begin with `nearsong scan FOLDER`.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise LibraryError(
-                f"the library's folder {path.parent} cannot be made ({error.strerror}); choose another place "
-                f"with --library or {ENVIRONMENT}."
+                f"the folder of the library {self.name} cannot be made ({error.strerror}); choose another place with "
+                f"--library or {ENVIRONMENT}."
             ) from error
 
     def _prepare(self, create: bool) -> None:
@@ -193,7 +192,6 @@ class Database:
         """Set a new file up for write-ahead mode, which it keeps."""
         with self._engine.connect() as connection:
             raw: Any = connection.connection.driver_connection
-            raw.execute(f"PRAGMA page_size={_PAGE}").close()
             deadline = time.monotonic() + _PATIENCE
             while True:
                 try:
@@ -207,6 +205,8 @@ class Database:
 
 def _url_of(text: str) -> sa.URL:
     if "://" not in text:
+        if text.startswith(("postgres:", "postgresql:", "sqlite:")):
+            raise InvalidInputError(f"--library {text!r} lacks a slash; write postgresql://user@host/name.")
         return sa.URL.create("sqlite", database=_file_of(text))
     try:
         url = sa.make_url(text)
@@ -281,7 +281,7 @@ def _first_line(text: str) -> str:
 _REASONS = (
     (("locked", "busy", "lock timeout"), "was kept busy by another program; try again when it is done."),
     (("not a database",), "is not a library: the file is of another kind; choose another with --library."),
-    (("malformed", "corrupt"), "is damaged; put back a copy, or scan into a new library."),
+    (("malformed", "corrupt", "could not decode"), "is damaged; put back a copy, or scan into a new library."),
     (("unable to open",), "cannot be opened; check the path and its rights, or choose another with --library."),
     (("readonly", "read-only"), "cannot be written to; check its rights."),
     (("disk is full", "no space left"), "cannot grow: the disk is full; make room and start again, nothing is lost."),

@@ -101,7 +101,8 @@ class ModelTable:
         if connection is None:
             with self._database.reading() as reader:
                 return self.row(model_id, reader)
-        found = connection.execute(_ROWS.where(models.c.id == model_id)).first()
+        possible = 0 < model_id < 2**63  # what a database can hold
+        found = connection.execute(_ROWS.where(models.c.id == model_id)).first() if possible else None
         if found is None:
             raise LibraryError(f"there is no model {model_id}; `nearsong models` lists those there are.")
         return _model_row(found)

@@ -1,0 +1,111 @@
+"""Names and tags come from strangers: what is printed obeys nobody, and nothing ends in a traceback."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+import soundfile
+
+import music_library
+
+
+@pytest.fixture
+def library(trained_file, tmp_path):
+    return shutil.copy(trained_file, tmp_path / "library.sqlite")
+
+
+def nearsong(library, *arguments, **more):
+    command = [sys.executable, "-m", "nearsong", "--library", str(library), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, timeout=120, env=os.environ | more)
+
+
+def retitle(library, **columns):
+    with closing(sqlite3.connect(library)) as connection, connection:
+        for name, value in columns.items():
+            connection.execute(f"UPDATE songs SET {name} = ?", [value])
+
+
+def test_escape_sequences_in_tags_do_not_reach_the_terminal(library):
+    retitle(library, artist="\x1b]0;owned\x07band", title="\x1b[2Jsong\nnext [bold]loud[/bold]")
+    for arguments in (["similar", 1, "--why"], ["playlist", 1, "--length", 3]):
+        said = nearsong(library, *arguments)
+        assert said.returncode == 0, said.stderr
+        assert b"\x1b]" not in said.stdout
+        assert b"\x1b[2J" not in said.stdout
+        assert b"[bold]loud" in said.stdout
+
+
+@pytest.mark.parametrize("name", ["foo [/b] bar", "[live] nothing", "\x1b[2J"])
+def test_an_error_shows_names_as_they_are(library, name):
+    said = nearsong(library, "similar", name)
+    assert said.returncode == 2
+    assert b"Traceback" not in said.stderr
+    assert len(said.stderr.decode().strip().splitlines()) == 1
+    assert name.replace("\x1b", r"\x1b") in said.stderr.decode()
+
+
+@pytest.mark.parametrize("width", [60, 80, 118, 200])
+def test_ids_and_numbers_are_never_cut(library, width):
+    retitle(library, artist="An Artist With a Name That Goes On and On " * 3, title="A Title of Some Length " * 6)
+    said = nearsong(library, "similar", 1, "-n", 3, COLUMNS=str(width)).stdout.decode()
+    answer = json.loads(nearsong(library, "similar", 1, "-n", 3, "--json").stdout)
+    rows = said.splitlines()[-3:]
+    for row, one in zip(rows, answer["songs"], strict=True):
+        assert row.split()[-1] == str(one["id"])
+        assert f"{one['distance']:.3f}" in row.split()
+        assert len(row) <= width
+
+
+def test_names_that_are_no_text_are_shown_as_well_as_can_be(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/music/B\xe9la"
+    os.makedirs(folder)
+    for i in range(3):
+        soundfile.write(tmp_path / "song.wav", music_library.sound(i, i), music_library.RATE)
+        os.replace(tmp_path / "song.wav", folder + b"/S\xf6ng %d.wav" % i)
+    with open(folder + b"/br\xf6ken.mp3", "wb") as file:
+        file.write(b"nothing")
+    library = tmp_path / "l.sqlite"
+    strict = {"PYTHONIOENCODING": "utf-8:strict"}
+    for arguments in (
+        ["scan", tmp_path / "music"],
+        ["similar", 1, "--json"],
+        ["status", "--unreadable"],
+        ["similar", 1],
+    ):
+        said = nearsong(library, *arguments, **strict)
+        assert said.returncode == 0, said.stderr
+    assert json.loads(nearsong(library, "similar", 1, "--json", **strict).stdout)["songs"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["models", "remove", 10**20],
+        ["models", "use", 10**20],
+        ["models", "compare", 1, 10**20],
+        ["export", "x.npz", "--model", 10**20],
+        ["map", "--out", "."],
+        ["map", "--out", "/nowhere/at/all/map.html"],
+        ["demo", "--folder", "/dev/null"],
+        ["similar", "1", "-n", "0"],
+        ["similar", "1", "--fewer-plays", "nan"],
+        ["scan", "--workers", "0"],
+        ["scan", "--nice", "99"],
+        ["scan", "--timeout", "nan"],
+        ["playlist", "1", "--length", "0"],
+        ["status", "--library", ""],
+        ["status", "--library", "postgresql:/u@h/db"],
+        ["train", "--splits", "0"],
+        ["train", "--min-plays", "nan"],
+    ],
+)
+def test_odd_numbers_and_paths_are_one_line_and_exit_code_2(library, arguments):
+    said = nearsong(library, *arguments)
+    assert said.returncode == 2
+    lines = [line for line in said.stderr.decode().strip().splitlines() if "..." not in line]
+    assert len(lines) == 1, said.stderr.decode()

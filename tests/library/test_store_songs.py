@@ -1,0 +1,143 @@
+"""Songs, sounds and places come back as they went in."""
+
+import numpy as np
+
+from nearsong.library.records import Song, Tags
+from nearsong.library.store import NEVER, ScannedFile
+
+
+def put(store, path, *, ear_id=None, vector=None, content="", tags=None, **facts) -> int:
+    file = ScannedFile(path, 10, 20, content, tags or Tags(), vector=vector, **facts)
+    with store.writing() as connection:
+        return store.songs.put(connection, file, ear_id)
+
+
+def add_ear(store, key="an ear") -> int:
+    with store.writing() as connection:
+        return store.models.add_ear(connection, key, b"bytes of an ear")
+
+
+def test_a_song_comes_back_as_it_went_in(store):
+    tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2")
+    song = put(store, "/Bj\udcf6rk/ü.mp3", tags=tags, seconds=305.5, damage="ends early")
+    assert store.songs.all() == [
+        Song(
+            song,
+            "/Bj\udcf6rk/ü.mp3",
+            "Björk feat. X",
+            "Jóga",
+            "Homogenic",
+            "Pop",
+            1997,
+            305.5,
+            "bjork",
+            "mbid 1",
+            "mbid 2",
+        )
+    ]
+    assert store.songs.counts(None) == {
+        "songs": 1,
+        "artists": 1,
+        "missing": 0,
+        "unreadable": 0,
+        "damaged": 1,
+        "seconds": 305.5,
+        "heard": 0,
+    }
+
+
+def test_tags_that_no_database_holds_are_cleaned(store):
+    put(store, "/a.mp3", tags=Tags("a\0b", "\ud800", year=10**12), problem="")
+    song = store.songs.all()[0]
+    assert (song.artist, song.title, song.year) == ("ab", "?", None)
+
+
+def test_paths_of_any_length_and_kind_are_kept_apart(store):
+    long = "/" + "/".join(f"{secrets_like(i)}" for i in range(60))
+    paths = [long + "/a.mp3", long + "/b.mp3", "/A.mp3", "/a.mp3", "/\udcff.mp3", "/" + "é" * 2000]
+    ids = [put(store, path) for path in paths]
+    assert [song.path for song in store.songs.all()] == paths
+    assert [put(store, path) for path in paths] == ids
+    assert set(store.songs.known_files(None)) == set(paths)
+    for path in paths:
+        store.songs.add_root(path)
+    assert store.songs.roots() == sorted(paths)
+
+
+def secrets_like(i: int) -> str:
+    return "".join(chr(33 + (7 * i * j + 13 * j) % 90) for j in range(80)).replace("/", "_")
+
+
+def test_a_song_written_again_keeps_its_id_and_loses_its_old_sound(store):
+    ear = add_ear(store)
+    song = put(store, "/a.mp3", ear_id=ear, vector=np.ones(4, np.float32))
+    with store.writing() as connection:
+        model = store.models.add(connection, "native", ear, b"", {})
+        store.songs.put_places(connection, model, np.array([song]), np.ones((1, 2), np.float32))
+    assert put(store, "/a.mp3", problem="is broken") == song
+    assert store.songs.all() == []
+    assert store.songs.problems() == [("/a.mp3", "is broken")]
+    assert list(store.songs.vectors(ear)) == []
+    assert len(store.songs.places(model)[0]) == 0
+    assert put(store, "/a.mp3", ear_id=ear, vector=np.full(4, 2, np.float32)) == song
+    assert [(ids.tolist(), rows.tolist()) for ids, rows in store.songs.vectors(ear)] == [([song], [[2.0] * 4])]
+
+
+def test_vectors_are_read_in_blocks_by_id(store, monkeypatch):
+    monkeypatch.setattr("nearsong.library.store.songs.BLOCK", 3)
+    ear = add_ear(store)
+    ids = [put(store, f"/{i}.mp3", ear_id=ear, vector=np.full(2, i, np.float32)) for i in range(8)]
+    blocks = list(store.songs.vectors(ear))
+    assert [len(block) for block, _ in blocks] == [3, 3, 2]
+    assert np.concatenate([block for block, _ in blocks]).tolist() == ids
+    assert np.concatenate([rows[:, 0] for _, rows in blocks]).tolist() == list(range(8))
+    some = list(store.songs.vectors(ear, [ids[6], ids[1], ids[1], 10**6]))
+    assert [row for block, _ in some for row in block.tolist()] == [ids[1], ids[6]]
+    assert [song.id for song in store.songs.all([ids[5], ids[0]])] == [ids[0], ids[5]]
+
+
+def test_a_forgotten_songs_number_is_not_given_to_another(store):
+    first = put(store, "/a.mp3")
+    store.songs.remove([first])
+    assert store.songs.all() == []
+    assert put(store, "/b.mp3") > first
+
+
+def test_moving_onto_another_songs_path_keeps_both(store):
+    one, two = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", content="two")
+    with store.writing() as connection:
+        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags(title="new"))
+    songs = {song.id: song for song in store.songs.all()}
+    assert (songs[one].path, songs[one].title, songs[one].missing) == ("/2.mp3", "new", False)
+    assert (songs[two].path, songs[two].missing) == ("/1.mp3", True)
+    assert store.songs.known_files(None)["/1.mp3"].modified == NEVER
+
+
+def test_moving_onto_a_file_that_gave_no_sound_forgets_that(store):
+    one, bad = put(store, "/1.mp3", content="one"), put(store, "/2.mp3", problem="is broken")
+    with store.writing() as connection:
+        store.songs.move(connection, one, "/2.mp3", 5, 6, Tags())
+    assert [song.id for song in store.songs.all()] == [one]
+    assert store.songs.problems() == []
+    assert bad not in {there.id for there in store.songs.known_files(None).values()}
+
+
+def test_the_stamp_changes_with_every_change_of_songs_and_only_then(store):
+    stamps = [store.stamp()]
+
+    def changed() -> bool:
+        stamps.append(store.stamp())
+        return stamps[-1] != stamps[-2]
+
+    song = put(store, "/a.mp3")
+    assert changed()
+    assert not changed()
+    store.songs.set_missing([song], True)
+    assert changed()
+    with store.writing() as connection:
+        store.songs.touch(connection, song, 1, 2, Tags(title="x"))
+    assert changed()
+    store.songs.add_root("/a")
+    assert not changed()
+    store.songs.remove([song])
+    assert changed()
