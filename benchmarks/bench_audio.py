@@ -38,7 +38,6 @@ from music import FORMATS, in_format, music_files, repeat_file, seconds_of, synt
 from nearsong.audio import SAMPLE_RATE, DeltaMFCC, load_audio, load_frames, map_audio_files, stream_audio
 from nearsong.encoding import Codebook
 from nearsong.model import SimilarityModel
-from nearsong.model.pipeline import encode_file
 
 CACHE = Path(__file__).parent / ".music"
 TAUS = (1, 4)
@@ -255,7 +254,7 @@ def memory_of(model: SimilarityModel, path: Path) -> dict[str, float]:
     """Encode a file as a scan's worker does; runs in such a worker."""
     before = peak_mb()
     start = perf_counter()
-    heard = encode_file(model, path)
+    heard = model.ear.encode_file(path)
     seconds = perf_counter() - start
     return {"audio_seconds": heard.seconds, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
 

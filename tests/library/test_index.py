@@ -186,7 +186,9 @@ def graphed():
     """Songs in an order other than their ids', an index with a graph and an exact one."""
     places, queries = songs(4_000, r=16)
     ids = np.random.default_rng(1).permutation(4_000) * 3
-    return places, queries, ids, PlaceIndex.build(places, ids, approximate_above=3_999), PlaceIndex.build(places, ids)
+    with patch.object(index_module, "SAMPLE", 4):  # so few that the graph is on its own
+        graph = PlaceIndex.build(places, ids, approximate_above=3_999)
+    return places, queries, ids, graph, PlaceIndex.build(places, ids)
 
 
 def test_a_graph_is_used_above_a_size_only(graphed):
@@ -232,8 +234,28 @@ def test_asking_for_nearly_all_songs_is_answered_exactly(graphed):
         assert_same(graph.nearest(queries[:3], k), exact.nearest(queries[:3], k))
 
 
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_a_graph_that_leads_astray_is_noticed_and_all_songs_are_looked_at(graphed, monkeypatch, share):
+    places, queries, ids, _, exact = graphed
+    graph = PlaceIndex.build(places, ids, approximate_above=3_999)
+    allowed = None if share is None else np.random.default_rng(2).random(4_000) < share
+    right = graph._graph.propose
+
+    def astray(asked, count):
+        found = right(asked, count)
+        found[3] = right(-10 * asked[3:4], count)[0]  # songs on the other side
+        return found
+
+    monkeypatch.setattr(graph._graph, "propose", astray)
+    ours, true = (index.nearest(queries, 10, allowed=allowed) for index in (graph, exact))
+    assert_same((ours[0][3], ours[1][3]), (true[0][3], true[1][3]))
+    monkeypatch.setattr(graph, "_sample_above", np.full_like(graph._sample_above, np.inf))
+    assert (graph.nearest(queries, 10, allowed=allowed)[1][3] > true[1][3]).all()  # what would have come
+
+
 @pytest.mark.parametrize("scale", [1e-12, 1e9])
-def test_the_graph_does_not_mind_the_size_of_the_places(scale):
+def test_the_graph_does_not_mind_the_size_of_the_places(scale, monkeypatch):
+    monkeypatch.setattr(index_module, "SAMPLE", 4)
     places, queries = songs(1_500)
     index = PlaceIndex.build(places * scale, np.arange(1_500), approximate_above=0)
     true, _ = PlaceIndex.build(places * scale, np.arange(1_500)).nearest(queries * scale, 10)

@@ -38,8 +38,8 @@ Progress = Callable[[str, int, int], None]
 
 APPROXIMATE_ABOVE = 200_000
 GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128}
-EXPANSION_SEARCH = 256
-SAMPLE = 4_096  # songs that are always looked at, to notice when a graph leads astray
+EXPANSION_SEARCH = 192
+SAMPLE = 2_048  # songs that are always looked at, to notice when a graph leads astray
 SPARE = 14  # songs the graph is asked for beyond k: its half precision orders them only nearly right
 MOST_FROM_GRAPH = 2_000  # more songs than this are found sooner by looking at all
 ADD_AT_ONCE = 4_096  # places a graph takes between two looks for Ctrl-C
@@ -91,7 +91,7 @@ class PlaceIndex:
         self._below = (squares * (1 - self._slack)).astype(np.float32)
         if graph is not None:
             self._sample = np.unique(np.linspace(0, len(ids) - 1, SAMPLE).astype(np.intp))
-            self._sample_places = places[self._sample]
+            self._sample_places, self._sample_above = places[self._sample], self._above[self._sample]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -240,17 +240,17 @@ class PlaceIndex:
                 kept = near if mask is None else near[mask[near]]
                 if len(kept) >= k:
                     found[i], squares[i] = measured(self._places, np.sort(kept), queries[i], k)
-                    nearer = self._sample[at_most[i - first] < squares[i, -1]]
-                    if np.isin(nearer, found[i]).all():
+                    nearer = self._sample[np.flatnonzero(at_most[i - first] < squares[i, -1])]
+                    if set(nearer.tolist()) <= set(found[i].tolist()):
                         continue
                 left.append(i)
         return np.array(left, dtype=np.intp)
 
     def _sample_at_most(self, queries: Floats, mask: Mask | None) -> Floats:
-        """Return upper bounds of the squared distances to the sample, queries x sample; infinite where not allowed."""
-        bounds: Floats = self._above[self._sample] - 2 * (queries @ self._sample_places.T)
-        sizes = (queries.astype(np.float64) ** 2).sum(axis=1) * (1 + self._slack) + UNDERFLOW * queries.shape[1]
-        bounds += sizes.astype(np.float32)[:, None] * np.float32(1 + 4 * UNIT)
+        """Return how far the sample is at most, squared, queries x sample; infinite where not allowed."""
+        bounds: Floats = self._sample_above - 2 * (queries @ self._sample_places.T)
+        sizes = (1 + self._slack) * (queries.astype(np.float64) ** 2).sum(axis=1) + UNDERFLOW * queries.shape[1]
+        bounds += sizes.astype(np.float32)[:, None]
         if mask is not None:
             bounds[:, ~mask[self._sample]] = np.inf
         return bounds
