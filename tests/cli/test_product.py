@@ -17,14 +17,6 @@ import music_library
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
 
 
-def nearsong(*arguments, library=None, **more):
-    place = [] if library is None else ["--library", str(library)]
-    command = [sys.executable, "-m", "nearsong", *place, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENVIRONMENT | more)
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.fixture
 def library(trained_file, tmp_path):
     return Path(shutil.copy(trained_file, tmp_path / "library.sqlite"))
@@ -35,7 +27,7 @@ def song(trained):
     return trained.songs()[0]
 
 
-def test_a_first_evening(styled_music, tmp_path):
+def test_a_first_evening(nearsong, styled_music, tmp_path):
     library = tmp_path / "l.sqlite"
     listens = music_library.write_listens(tmp_path / "listens.csv")
     said = nearsong("scan", styled_music, library=library)
@@ -69,7 +61,7 @@ def test_a_first_evening(styled_music, tmp_path):
     assert "learned" in said.stdout
 
 
-def test_json_is_for_other_programs(library, song):
+def test_json_is_for_other_programs(nearsong, library, song):
     answer = json.loads(nearsong("similar", song.id, "--json", "-n", 3, library=library).stdout)
     assert answer["seeds"] == [song.name]
     assert [set(one) >= {"id", "path", "distance", "similarity"} for one in answer["songs"]] == [True] * 3
@@ -78,7 +70,7 @@ def test_json_is_for_other_programs(library, song):
     assert made["songs"][0]["id"] == song.id
 
 
-def test_why_is_explained_in_words(library, song):
+def test_why_is_explained_in_words(nearsong, library, song):
     said = nearsong("similar", song.id, "--why", library=library)
     assert said.returncode == 0
     assert said.stdout.count("because:") == 3
@@ -86,27 +78,27 @@ def test_why_is_explained_in_words(library, song):
     assert "listeners:" in said.stdout
 
 
-def test_m3u_to_standard_output_is_nothing_but_the_playlist(library, song):
+def test_m3u_to_standard_output_is_nothing_but_the_playlist(nearsong, library, song):
     said = nearsong("similar", song.id, "--m3u", "-", "-n", 2, library=library)
     assert said.stdout.splitlines()[0] == "#EXTM3U"
     assert len([line for line in said.stdout.splitlines() if not line.startswith("#")]) == 2
 
 
-def test_the_same_seed_gives_the_same_playlist(library, song):
+def test_the_same_seed_gives_the_same_playlist(nearsong, library, song):
     options = ["playlist", song.id, "--diversity", "0.8", "--json", "--seed"]
     first, again, other = (nearsong(*options, seed, library=library).stdout for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
-def test_a_walk_has_both_ends(library, trained):
+def test_a_walk_has_both_ends(nearsong, library, trained):
     first, last = trained.songs()[0], trained.songs()[-1]
     said = nearsong("playlist", "--from", first.id, "--to", last.id, "--length", 6, "--json", library=library)
     ids = [one["id"] for one in json.loads(said.stdout)["songs"]]
     assert (ids[0], ids[-1]) == (first.id, last.id)
 
 
-def test_models_are_listed_compared_and_chosen(library):
+def test_models_are_listed_compared_and_chosen(nearsong, library):
     said = nearsong("models", library=library)
     assert "native" in said.stdout
     assert "learned" in said.stdout
@@ -116,13 +108,13 @@ def test_models_are_listed_compared_and_chosen(library):
     assert nearsong("models", "remove", 1, library=library).returncode == 2
 
 
-def test_export_and_import(library, tmp_path):
+def test_export_and_import(nearsong, library, tmp_path):
     assert nearsong("export", tmp_path / "model.npz", library=library).returncode == 0
     said = nearsong("import", tmp_path / "model.npz", library=library)
     assert "Model 3 answers" in said.stdout
 
 
-def test_the_library_may_be_named_after_the_command_or_in_the_environment(library):
+def test_the_library_may_be_named_after_the_command_or_in_the_environment(nearsong, library):
     assert nearsong("status", "--library", library).returncode == 0
     assert "72 songs" in nearsong("status", NEARSONG_LIBRARY=str(library)).stdout
 
@@ -148,7 +140,7 @@ def test_the_library_may_be_named_after_the_command_or_in_the_environment(librar
         (["demo", "--music", "/tmp"], "--music and --listens go together"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(library, arguments, message):
+def test_a_mistake_is_one_line_and_exit_code_2(nearsong, library, arguments, message):
     said = nearsong(*arguments, library=library)
     assert said.returncode == 2
     lines = [line for line in said.stderr.strip().splitlines() if "..." not in line]
@@ -156,7 +148,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(library, arguments, message):
     assert message in lines[0]
 
 
-def test_no_library_is_said_with_what_to_do(tmp_path):
+def test_no_library_is_said_with_what_to_do(nearsong, tmp_path):
     said = nearsong("similar", "1", library=tmp_path / "none.sqlite")
     assert said.returncode == 2
     assert "nearsong scan FOLDER" in said.stderr
@@ -170,7 +162,7 @@ def test_verbose_shows_the_traceback_wherever_it_stands(tmp_path):
     assert done.returncode == 2
 
 
-def test_a_folder_without_anything_readable_ends_with_1_or_2(tmp_path):
+def test_a_folder_without_anything_readable_ends_with_1_or_2(nearsong, tmp_path):
     (tmp_path / "music").mkdir()
     (tmp_path / "music" / "bad.mp3").write_bytes(b"not music at all" * 100)
     said = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
@@ -178,7 +170,7 @@ def test_a_folder_without_anything_readable_ends_with_1_or_2(tmp_path):
     assert said.stdout + said.stderr
 
 
-def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(tmp_path):
+def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(nearsong, tmp_path):
     folder = tmp_path / "music" / "Band" / "Album"
     folder.mkdir(parents=True)
     for i in range(60):
@@ -215,7 +207,7 @@ COMMANDS = "scan,listens import,train,similar,playlist,map,status,evaluate,model
 
 
 @pytest.mark.parametrize("command", COMMANDS.split(","))
-def test_help_has_examples(command):
+def test_help_has_examples(nearsong, command):
     said = nearsong(*command.split(), "--help")
     assert said.returncode == 0
     assert "xample" in said.stdout

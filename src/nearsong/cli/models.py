@@ -17,6 +17,8 @@ models = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 def _list(context: typer.Context, library: LibraryOption = None) -> None:
     """See, compare and choose among the models that were learned.
 
+    Every training that was taken, every import and the native metric are kept until they are removed.
+
     For example:
 
         nearsong models

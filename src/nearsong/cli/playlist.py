@@ -29,6 +29,8 @@ def playlist(
 ) -> None:
     """Make a playlist that stays with its seeds, drifts away from them, or walks from one song to another.
 
+    Files are written as M3U8 with paths relative to the list, or as JSPF; the same seed gives the same playlist.
+
     For example:
 
         nearsong playlist "Wynton Marsalis - Caravan" --length 25 --out evening.m3u8

@@ -18,6 +18,8 @@ def status(
 ) -> None:
     """Say what the library holds, what is missing, and what to do next.
 
+    Files that could not be read are counted; with --unreadable they are listed.
+
     For example:
 
         nearsong status

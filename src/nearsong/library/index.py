@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 APPROXIMATE_ABOVE = 200_000
 GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128}
-EXPANSION_SEARCH = 192
+EXPANSION_SEARCH = 160
 SAMPLE = 2_048  # songs that are always looked at, to notice when a graph leads astray
 SPARE = 14  # songs the graph is asked for beyond k: its half precision orders them only nearly right
 MOST_FROM_GRAPH = 2_000  # more songs than this are found sooner by looking at all

@@ -50,7 +50,8 @@ class Histories:
         self._store = store
         self._stamp = self._now()
         self.sources = store.listens.sources()  # first: names of what is imported from now on are not needed
-        self.songs: list[Song] = store.songs.all()
+        # by path and not by id: ids follow the order in which songs were heard, which no two scans share
+        self.songs: list[Song] = sorted(store.songs.all(), key=lambda song: song.path)
         self.catalogue = Catalogue.of(self.songs)
         ids, self.heard = store.listens.names()
         self._ids: npt.NDArray[np.int64] = ids
@@ -143,6 +144,8 @@ def training_data(
     ids, vectors = _vectors(store, ear_id, [histories.songs[row].id for row in wanted])
     row_of = {histories.songs[row].id: row for row in wanted}
     rows = np.array([row_of[song] for song in ids.tolist()], dtype=np.int64)
+    order = np.argsort(rows)
+    ids, vectors, rows = ids[order], vectors[order], rows[order]
     data = TrainingData(
         vectors=vectors,
         song_artist=histories.catalogue.song_artist[rows],

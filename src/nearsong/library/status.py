@@ -96,7 +96,9 @@ def _advice(status: Status, store: Store) -> list[str]:
     if not status.histories:
         advice.append("Import what was listened to: nearsong listens import FILES")
     elif store.models.setting(REFUSED) == refusal_mark(store):
-        advice.append("Learning did not help with these listens; more of them, or music by more artists, might")
+        advice.append(
+            "These listens were too few to learn from, or did not help; more of them, or music by more artists, might"
+        )
     elif not any(row.kind == "learned" for row in store.models.rows()):
         advice.append("Learn from the listens: nearsong train")
     if status.artists < FEWEST_ARTISTS:
