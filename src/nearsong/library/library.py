@@ -174,13 +174,15 @@ class Library:
             How good it is on held-out artists, beside chance, popularity, the native metric and what listeners
             themselves could tell; and whether it was taken.
         """
-        _, report = train_library(
+        taken, report = train_library(
             self._store,
             settings or TrainingSettings(),
             listeners or ListenerChoice(),
             progress=progress,
             note=note,
         )
+        if taken is not None:
+            self.space.build_graph(progress)
         return report
 
     def evaluate(

@@ -81,8 +81,12 @@ class Space:
 
     @cached_property
     def index(self) -> PlaceIndex:
-        """What finds the nearest."""
-        return PlaceIndex.build(self.places, self.ids, cache=self._cache)
+        """What finds the nearest: exactly, or with the graph that :meth:`build_graph` has left."""
+        return PlaceIndex.build(self.places, self.ids, cache=self._cache, only_cached=True)
+
+    def build_graph(self, progress: Progress) -> None:
+        """Make and keep the graph of a library that is large enough to need one; it takes minutes."""
+        self.index = PlaceIndex.build(self.places, self.ids, cache=self._cache, progress=progress)
 
     @cached_property
     def calibration(self) -> Calibration:
