@@ -60,8 +60,7 @@ class Library:
     --------
     >>> import tempfile
     >>> from nearsong import Library
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> with Library.open(folder.name) as library:
+    >>> with tempfile.TemporaryDirectory() as folder, Library.open(folder) as library:
     ...     print(library.status().next[0])
     Scan a folder of music: nearsong scan FOLDER
     """
