@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,6 @@ from nearsong.library.explain import (
     exemplars,
     explain,
     in_words,
-    with_examples,
 )
 from nearsong.model import Encoder, SimilarityModel, View
 
@@ -217,18 +214,6 @@ def test_examples_are_the_songs_that_have_most_whatever_the_blocks(seed, size, n
         full = {int(i): vectors[row, list(group)].sum() for row, i in enumerate(ids) if i not in unwanted}
         expected = sorted((i for i in full if full[i] > 0), key=lambda i: (-full[i], i))[:n]
         assert found[group[0]] == expected
-
-
-def test_an_explanation_names_songs_full_of_its_sounds():
-    model, songs = planted()
-    numbers = np.arange(100, 130)
-    found = explain(model, songs[0], songs[1], words=[f"sound {v}" for v in range(10)])
-    named = with_examples(found, [(numbers, songs)], n=2, exclude=[100, 101])
-    for sound in (*named.together, *named.apart):
-        others = numbers[2:][np.argsort(-songs[2:, sound.codeword], kind="stable")]
-        assert sound.songs == tuple(int(i) for i in others[:2])
-    assert replace(named, together=found.together, apart=found.apart) == found
-    assert with_examples(found, []).together == found.together
 
 
 def test_the_average_song_is_the_mean_over_blocks():

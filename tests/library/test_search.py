@@ -139,24 +139,6 @@ def test_candidates_come_best_first_each_song_once():
     assert FINDER.candidates("", 5) == FINDER.candidates("x", 0) == []
 
 
-@pytest.mark.parametrize("text", ["Miles Davis", "miles davis", "Mils Davis", "Miles Davis feat. John Coltrane"])
-def test_the_songs_of_an_artist_are_found(text):
-    assert [entry.id for entry in FINDER.songs_of_artist(text)] == [2, 3, 4]
-
-
-def test_an_artist_who_is_unclear_is_refused():
-    songs = [song(1, "Anna One", "x"), song(2, "Anna Two", "y")]
-    with pytest.raises(
-        UnclearSongError, match=r"no artist is called 'Anna'; name an artist .*: Anna One; Anna Two"
-    ) as caught:
-        SongFinder(songs).songs_of_artist("Anna")
-    assert caught.value.suggestions == ("Anna One", "Anna Two")
-    with pytest.raises(UnclearSongError, match="no artist is called 'qqq', nor anything like it"):
-        SongFinder(songs).songs_of_artist("qqq")
-    with pytest.raises(UnclearSongError, match="no artist is called ''"):
-        SongFinder(songs).songs_of_artist("")
-
-
 WORDS = st.lists(st.sampled_from(["red", "blue", "house", "The", "rivér", "мир", "9"]), min_size=1, max_size=3)
 NAMES = WORDS.map(" ".join)
 

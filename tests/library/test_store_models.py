@@ -46,9 +46,6 @@ def test_models_come_back_the_oldest_first(store):
     assert [(row.id, row.kind, row.facts) for row in rows] == [(first, "native", facts), (second, "learned", {})]
     assert rows[0] == store.models.row(first)
     assert store.models.data(first) == b"\0\xff model"
-    with store.writing() as connection:
-        store.models.set_facts(connection, second, {"a": 1})
-        assert store.models.row(second, connection).facts == {"a": 1}
 
 
 def test_a_model_that_is_not_there_is_named(store):

@@ -5,9 +5,7 @@ library: at 0.98, two songs chosen by chance are nearer than these two in one ca
 sound only.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,37 +97,6 @@ class Calibration:
         if not (away >= 0).all():
             raise InvalidInputError("distances has a negative value or NaN, which no two songs have between them.")
         return np.asarray(np.interp(away, self.distances, self.farther, right=0.0))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the knots as JSON has them."""
-        return {"pairs": self.pairs, "distances": self.distances.tolist(), "farther": self.farther.tolist()}
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> "Calibration":
-        """Return what :meth:`as_json` was called on.
-
-        Raises
-        ------
-        InvalidInputError
-            If it was changed.
-        """
-        try:
-            distances, farther = (np.array(kept[name], dtype=np.float64) for name in ("distances", "farther"))
-            pairs = int(kept["pairs"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"the kept calibration cannot be read ({error!r}); fit it again.") from error
-        right = (
-            distances.ndim == 1
-            and distances.shape == farther.shape
-            and distances.size > 0
-            and (distances[0], farther[0]) == (0, 1)
-            and bool((np.diff(distances) > 0).all() and (np.diff(farther) <= 0).all())
-            and np.isfinite(distances[-1])
-            and farther[-1] >= 0
-        )
-        if not right:
-            raise InvalidInputError("the kept calibration does not descend from 1 at distance 0; fit it again.")
-        return cls(distances, farther, pairs)
 
 
 def _pairs(n_songs: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -12,7 +12,7 @@ that sound alike (the same words) are taken together, so that a person reads a f
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -50,7 +50,7 @@ class SoundCharacter:
     words : str
         How it sounds, beside the others.
     songs : tuple of int
-        Ids of songs that are full of it; empty until :func:`with_examples` fills them in.
+        Ids of songs that are full of it; empty until somebody fills in what :func:`exemplars` finds.
     """
 
     together: bool
@@ -250,26 +250,6 @@ def exemplars(
             found = [(-float(fullness[i]), int(numbers[i])) for i in leading if fullness[i] > 0]
             best[place] = sorted(best[place] + found)[:n]
     return {int(group[0]): [song for _, song in found] for group, found in zip(groups, best, strict=True)}
-
-
-def with_examples(
-    explanation: Explanation,
-    blocks: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
-    n: int = 3,
-    exclude: Iterable[int] = (),
-) -> Explanation:
-    """Return an explanation whose sounds name songs that are full of them; the parameters are :func:`exemplars`'."""
-    sounds = [*explanation.together, *explanation.apart]
-    found = exemplars(blocks, [sound.codewords for sound in sounds], n, exclude)
-
-    def named(sound: SoundCharacter) -> SoundCharacter:
-        return replace(sound, songs=tuple(found[sound.codeword]))
-
-    return replace(
-        explanation,
-        together=tuple(map(named, explanation.together)),
-        apart=tuple(map(named, explanation.apart)),
-    )
 
 
 def average_song(blocks: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> FloatArray:

@@ -107,24 +107,6 @@ class SongFinder:
         ranked = sorted(best, key=lambda place: (-scores[place], place))[:limit]
         return [(self._songs[self._first_files[place]], float(scores[place])) for place in ranked]
 
-    def songs_of_artist(self, text: str) -> list[Song]:
-        """Return the songs of the artist that is meant, by id.
-
-        Raises
-        ------
-        UnclearSongError
-            If no artist or several fit.
-        """
-        key = artist_key(primary_artist(text))
-        if key and key in self._by_artist:
-            return [self._songs[place] for place in self._by_artist[key]]
-        names = list(self._by_artist)
-        ranked = process.extract(key, names, scorer=fuzz.ratio, limit=SUGGESTIONS) if key else []
-        if ranked and ranked[0][1] >= CLEAR_SCORE and _stands_out([score for _, score, _ in ranked]):
-            return [self._songs[place] for place in self._by_artist[ranked[0][0]]]
-        shown = [self._songs[self._by_artist[name][0]].artist for name, score, _ in ranked if score >= _WORTH_NAMING]
-        raise _unclear(f"no artist is called {_quoted(text.strip())}", shown, "name an artist as the files do")
-
     # ---- ids and paths
 
     @cached_property

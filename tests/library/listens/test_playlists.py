@@ -2,13 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearsong.errors import ListensError
-from nearsong.library.listens import detect, sources
+from nearsong.library.file_tags import write_tags
+from nearsong.library.listens import detect, open_listens, sources
 from nearsong.library.listens.playlists import guess_artist_title
+from nearsong.library.records import Tags
 
 MBID = "b10bbbfc-cf9e-42e0-be17-e2c3e1d2600d"
 
@@ -209,3 +213,16 @@ def test_slices_of_the_million_playlists_keep_playlists_of_one_name_apart(write,
     }
     path = write("mpd.slice.0-1.json", json.dumps(document))
     assert songs(listens(path)) == [("x #0", "Björk", "Jóga"), ("x #1", "Björk", "Jóga")]
+
+
+def test_a_file_that_is_there_is_called_as_its_tags_call_it(tmp_path):
+    (tmp_path / "music").mkdir()
+    soundfile.write(tmp_path / "music" / "07 - so_what (1).flac", np.zeros(22_050), 22_050)
+    write_tags(tmp_path / "music" / "07 - so_what (1).flac", Tags("Miles Davis", "So What"))
+    playlist = tmp_path / "evening.m3u8"
+    playlist.write_text("#EXTM3U\n#EXTINF:9,so what - unknown\nmusic/07 - so_what (1).flac\nmusic/Nina - Gone.mp3\n")
+    blocks = list(open_listens(playlist).blocks())
+    assert [(item.artist, item.title) for block in blocks for item in block.heard] == [
+        ("Miles Davis", "So What"),
+        ("Nina", "Gone"),
+    ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from nearsong.errors import ListensError
+from nearsong.library.file_tags import read_tags
 from nearsong.library.listens.blocks import BATCH_ROWS, Batch, BlockBuilder
 from nearsong.library.listens.sources import Source
 from nearsong.library.records import ListenBlock
@@ -135,7 +136,7 @@ def _entries(source: Source) -> Iterator[tuple[int, str, str, str]]:
             if not line:
                 continue
             if not line.startswith("#"):
-                yield number, "song", *_named(line, shown, artist, album_artist)
+                yield number, "song", *(_by_itself(source, line) or _named(line, shown, artist, album_artist))
                 shown = artist = ""
             elif line.upper().startswith("#EXT-X-"):
                 raise ListensError(f"{source.name} is a stream cut into pieces (HLS), not a list of songs.")
@@ -146,6 +147,17 @@ def _entries(source: Source) -> Iterator[tuple[int, str, str, str]]:
                     yield number, "playlist", "", found["name"].strip()
                 else:
                     artist = album_artist = found["name"].strip()
+
+
+def _by_itself(source: Source, path: str) -> tuple[str, str] | None:
+    """Return artist and title as the file itself has them, if it is there: so a scan of it will call it too."""
+    if source.member or _ADDRESS.match(path) or "\0" in path:
+        return None
+    file = source.path.absolute().parent / path
+    if not file.is_file():
+        return None
+    tags = read_tags(file)
+    return (tags.artist, tags.title) if tags.artist else None
 
 
 def _named(path: str, shown: str, artist: str, album_artist: str) -> tuple[str, str]:

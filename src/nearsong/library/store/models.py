@@ -118,10 +118,6 @@ class ModelTable:
             raise LibraryError(f"there is no model {model_id}; `nearsong models` lists those there are.")
         return bytes(found)
 
-    def set_facts(self, connection: Connection, model_id: int, facts: dict[str, Any]) -> None:
-        """Replace what is known of a model."""
-        connection.execute(models.update().where(models.c.id == model_id), {"facts": json.dumps(facts)})
-
     def remove(self, model_id: int) -> None:
         """Forget a model that is not in use; what songs sound like to an ear that nobody needs any more too."""
         with self._database.writing() as connection:
