@@ -8,9 +8,12 @@ import secrets
 import socket
 import threading
 
+import numpy as np
 import pytest
 
+import music_library
 from nearsong.errors import LibraryError
+from nearsong.library import Library
 from nearsong.library.importing import import_listens
 from nearsong.library.scan import scan
 from nearsong.library.store import Store
@@ -133,3 +136,22 @@ def test_a_whole_evening_in_postgresql(postgres, music, heard, tmp_path):
         assert [file.state for file in import_listens(store, [history])] == ["known"]
         assert sum(store.listens.totals().values()) == 21
         assert scan(store).unchanged == 6
+
+
+def test_postgresql_learns_and_answers_as_sqlite_does(postgres, styled_music, trained, tmp_path):
+    listens = music_library.write_listens(tmp_path / "listens.csv")
+    with Library.open(postgres.new_schema()) as library:
+        library.scan(styled_music, workers=2)
+        library.import_listens(listens)
+        assert library.train().decision == "learned"
+        for song in trained.songs()[::12]:
+            ours, theirs = library.similar(song.path, n=6), trained.similar(song.path, n=6)
+            np.testing.assert_allclose([one.distance for one in ours], [one.distance for one in theirs], rtol=1e-4)
+            assert [one.song.path for one in ours] == [one.song.path for one in theirs]
+        songs, _ = library.playlist(trained.songs()[0].path)
+        assert len(songs) == 25
+        assert library.why(songs[0], songs[1])[0].sentences()
+        learned = library.active_model
+        library.use_model(next(row.id for row in library.models() if row.kind == "native"))
+        assert library.active_model != learned
+        assert library.status().songs == len(trained.songs())
