@@ -4,6 +4,7 @@ A song is named by its ``#EXTINF`` line ("Artist - Title"); where that is missin
 artist and title are guessed from it.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from urllib.parse import unquote
@@ -151,10 +152,10 @@ def _entries(source: Source) -> Iterator[tuple[int, str, str, str]]:
 
 def _by_itself(source: Source, path: str) -> tuple[str, str] | None:
     """Return artist and title as the file itself has them, if it is there: so a scan of it will call it too."""
-    if source.member or _ADDRESS.match(path) or "\0" in path:
+    if source.member or _ADDRESS.match(path):
         return None
-    file = source.path.absolute().parent / path
-    if not file.is_file():
+    file = os.path.join(source.path.absolute().parent, path)
+    if not os.path.isfile(file):  # says no, too, to what no file can be called
         return None
     tags = read_tags(file)
     return (tags.artist, tags.title) if tags.artist else None
