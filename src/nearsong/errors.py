@@ -101,6 +101,18 @@ class UnclearSongError(LibraryError):
         self.suggestions = tuple(suggestions)
 
 
+class NoSuchSongError(LibraryError):
+    """There is no song of this number, or its file is gone."""
+
+
+class NoSuchPlaylistError(LibraryError):
+    """There is no playlist of this number."""
+
+
+class EmptyLibraryError(LibraryError):
+    """There are no songs to compare yet; the message says what to do."""
+
+
 class ListensError(NearsongError):
     """A listening history cannot be read; the message names the file and, where it helps, the row."""
 

@@ -13,12 +13,14 @@
     listen_names    what was played, as the histories name it
     listen_blocks   rows of the histories, in columns
     listen_totals   source x name -> plays
+    playlists       playlists that were saved
+    playlist_songs  playlist x position -> song
     settings        name -> value
 """
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """Of the tables; a library of another version is refused."""
 
 metadata = sa.MetaData()
@@ -145,6 +147,24 @@ listen_totals = sa.Table(
     sa.Column("source_id", Id, sa.ForeignKey("listen_sources.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("name_id", Id, primary_key=True),
     sa.Column("plays", sa.Float, nullable=False),
+)
+
+playlists = sa.Table(
+    "playlists",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False, comment="seconds since 1970"),
+    sa.Column("changed", sa.Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+playlist_songs = sa.Table(
+    "playlist_songs",
+    metadata,
+    sa.Column("playlist_id", Id, sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("song_id", Id, sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
 )
 
 settings = sa.Table(

@@ -1,0 +1,142 @@
+"""Many clients ask a running service for similar songs at once: how long they wait, beside the bare index query.
+
+A library of random songs is written straight into a store; `nearsong serve` answers in a process of its own, and
+clients on as many connections, each with its next question as soon as it has an answer, ask for the ten nearest of
+random songs. One JSON line: requests a second, p50, p95 and p99 of the wait, errors, and what the same question
+costs the bare index, measured in the same run. The clients share the machine with the service.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import monotonic, perf_counter, sleep
+
+import numpy as np
+
+from bench_ask import make_library
+from nearsong.library import Library
+
+PROFILES = {
+    "smoke": {"case": "service_500_songs", "songs": 500, "codewords": 64, "clients": 8, "requests": 200},
+    "full": {"case": "service_100k_songs", "songs": 100_000, "codewords": 1024, "clients": 200, "requests": 20_000},
+}
+LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+
+
+def bare_index(folder: Path, n: int = 200) -> tuple[float, float]:
+    """Return the median seconds of one index query for ten songs, and of each in a block of 32."""
+    with Library.open(folder / "library.sqlite", create=False) as library:
+        space = library.space
+        rows = np.random.default_rng(1).integers(len(space.songs), size=n)
+        space.index.nearest(space.places[0], 11)
+        alone, together = [], []
+        for row in rows:
+            start = perf_counter()
+            space.index.nearest(space.places[row], 11)
+            alone.append(perf_counter() - start)
+        for first in range(0, n - 31, 32):
+            start = perf_counter()
+            space.index.nearest(space.places[rows[first : first + 32]], 11)
+            together.append((perf_counter() - start) / 32)
+    return float(np.median(alone)), float(np.median(together))
+
+
+async def ask(port: int, songs: list[int], waits: list[float], problems: list[str]) -> None:
+    """Ask for one song after another on one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for song in songs:
+        start = perf_counter()
+        writer.write(f"GET /api/v1/similar?seed={song}&n=10 HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = LENGTH.search(head)
+        if length is None:
+            problems.append(f"no length in {head[:80]!r}")
+            break
+        body = await reader.readexactly(int(length.group(1)))
+        waits.append(perf_counter() - start)
+        if not head.startswith(b"HTTP/1.1 200") or len(json.loads(body)["songs"]) != 10:
+            problems.append(head.split(b"\r\n", 1)[0].decode())
+    writer.close()
+
+
+async def load(port: int, n_songs: int, clients: int, requests: int) -> tuple[list[float], list[str], float]:
+    waits: list[float] = []
+    problems: list[str] = []
+    asked = np.random.default_rng(0).integers(1, n_songs + 1, size=(clients, requests // clients)).tolist()
+    start = perf_counter()
+    done = await asyncio.gather(*(ask(port, songs, waits, problems) for songs in asked), return_exceptions=True)
+    problems += [repr(one) for one in done if one is not None]
+    return waits, problems, perf_counter() - start
+
+
+def start_service(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "nearsong",
+        "serve",
+        "--library",
+        str(folder / "library.sqlite"),
+        "--port",
+        str(port),
+    ]
+    service = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline = monotonic() + 120
+    while monotonic() < deadline and service.poll() is None:
+        try:
+            waits, problems, _ = asyncio.run(load(port, 1, 1, 1))
+        except OSError:
+            problems, waits = ["not there yet"], []
+        if waits and not problems:
+            return service, port
+        sleep(0.2)
+    service.kill()
+    raise SystemExit(f"the service did not answer (exit code {service.poll()})")
+
+
+def measure(profile: str) -> dict[str, object]:
+    case = PROFILES[profile]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_library(folder, case["songs"], case["codewords"])
+        alone, together = bare_index(folder)
+        service, port = start_service(folder)
+        try:
+            asyncio.run(load(port, case["songs"], case["clients"], case["clients"] * 2))
+            waits, problems, seconds = asyncio.run(load(port, case["songs"], case["clients"], case["requests"]))
+            quiet, _, _ = asyncio.run(load(port, case["songs"], 1, 50))
+        finally:
+            service.terminate()
+            service.wait(timeout=30)
+    p50, p95, p99 = np.quantile(waits, [0.5, 0.95, 0.99])
+    if problems:
+        raise SystemExit(f"{len(problems)} of {len(waits)} requests failed, first: {problems[0]}")
+    return {
+        "case": case["case"],
+        "clients": case["clients"],
+        "requests": len(waits),
+        "errors": len(problems),
+        "requests_per_second": round(len(waits) / seconds, 1),
+        "p50_ms": round(1000 * p50, 2),
+        "p95_ms": round(1000 * p95, 2),
+        "p99_ms": round(1000 * p99, 2),
+        "one_client_p50_ms": round(1000 * float(np.median(quiet)), 2),
+        "bare_index_ms": round(1000 * alone, 3),
+        "bare_index_of_32_ms": round(1000 * together, 3),
+        "per_request_over_bare_index": round(seconds / len(waits) / alone, 2),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", choices=PROFILES, default="full")
+    print(json.dumps(measure(parser.parse_args().profile)))
