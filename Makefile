@@ -6,11 +6,17 @@ BENCH ?= full
 MUSIC ?=
 LISTENS ?=
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo serve test lint types bench clean
 
 # The first evening, on music that is synthesised, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
 	$(BIN)/nearsong demo --folder .demo $(if $(MUSIC),--music "$(MUSIC)") $(if $(LISTENS),--listens "$(LISTENS)")
+	@echo "From this folder, make serve does that."
+
+# The page on the demo's library, which is made first if it is not there.
+serve: $(VENV)/base
+	@test -e .demo/library.sqlite || $(MAKE) demo
+	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
 test: lint types
 	$(BIN)/python -m pytest -q

@@ -1,14 +1,17 @@
 import csv
+import io
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from nearsong.audio import DeltaMFCC, load_audio
 from nearsong.audio.write import ENDINGS
 from nearsong.errors import InvalidInputError
 from nearsong.library import demo_synth as synth
+from nearsong.library.demo_covers import SIDE, cover
 from nearsong.library.demo_listeners import draw_picks, zipf_popularity
 from nearsong.library.demo_music import N_NEW, make_demo_library
 from nearsong.library.demo_names import MOST_NAMES, album_name, artist_names, listener_names, song_title
@@ -30,6 +33,10 @@ def files_below(folder: Path) -> dict[str, Path]:
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def songs_below(folder: Path) -> dict[str, Path]:
+    return {name: path for name, path in files_below(folder).items() if path.name != "cover.jpg"}
+
+
 def rows_of(listens: Path) -> list[dict[str, str]]:
     with listens.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -44,7 +51,7 @@ def library(tmp_path_factory):
 
 
 def test_songs_lie_in_folders_of_artist_and_album_and_are_tagged_with_the_same_words(library):
-    songs = files_below(library.music)
+    songs = songs_below(library.music)
     assert len({path.split("/")[0] for path in songs}) == 4
     identified = 0
     for name, path in songs.items():
@@ -60,7 +67,7 @@ def test_songs_lie_in_folders_of_artist_and_album_and_are_tagged_with_the_same_w
 
 
 def test_every_format_occurs_an_album_has_one_and_all_can_be_decoded_whole(library):
-    songs = files_below(library.music)
+    songs = songs_below(library.music)
     assert {path.suffix[1:] for path in songs.values()} == set(ENDINGS)
     endings = defaultdict(set)
     for path in songs.values():
@@ -91,7 +98,7 @@ def test_listeners_play_songs_of_the_library_and_some_that_it_lacks(library):
     assert min(int(row["plays"]) for row in rows) >= 1
     of_library = {
         (artist_key(tags.artist), tags.title.lower())
-        for tags in (read_tags(path) for path in files_below(library.music).values())
+        for tags in (read_tags(path) for path in songs_below(library.music).values())
     }
     artists = {artist for artist, _ in of_library}
     played = {(artist_key(row["artist"]), row["title"].lower()) for row in rows}
@@ -115,11 +122,46 @@ def test_playlists_point_at_files_of_the_library(library):
 
 def test_artists_have_different_numbers_of_songs_three_on_average(tmp_path, monkeypatch):
     monkeypatch.setattr("nearsong.library.demo_music._make_song", lambda task: task.path.write_bytes(b"no sound"))
+    monkeypatch.setattr("nearsong.library.demo_music._make_cover", lambda task: None)
     made = make(tmp_path / "many", n_artists=80)
-    counts = [len(files_below(artist)) for artist in made.music.iterdir()]
+    counts = [len(songs_below(artist)) for artist in made.music.iterdir()]
     assert set(counts) == {2, 3, 4, 5}
     assert np.mean(counts) == pytest.approx(3, abs=0.3)
     assert sorted(np.unique(list(made.styles.values()))) == sorted(style.name for style in STYLES)
+
+
+# ---- covers
+
+
+def test_all_albums_of_every_second_artist_have_a_cover_and_the_others_none(library):
+    illustrated = []
+    for artist in library.music.iterdir():
+        albums = [(album / "cover.jpg").exists() for album in artist.iterdir()]
+        assert len(set(albums)) == 1
+        illustrated.append(albums[0])
+    assert sorted(illustrated) == [False, False, True, True]
+
+
+def test_covers_are_small_square_pictures_and_each_is_another():
+    pictures = [cover(style.name, (0, 8, n)) for style in STYLES for n in range(3)]
+    assert len(set(pictures)) == len(pictures)
+    for data in pictures:
+        assert len(data) < 60_000
+        with Image.open(io.BytesIO(data)) as image:
+            assert (image.format, image.size) == ("JPEG", (SIDE, SIDE))
+            assert np.asarray(image.convert("L")).std() > 10  # there is something to see
+
+
+def test_a_cover_is_the_same_for_the_same_seed_and_styles_have_colours_of_their_own():
+    assert cover("Heavy", (1, 2)) == cover("Heavy", (1, 2))
+    means = [np.asarray(Image.open(io.BytesIO(cover(style.name, (0,))))).mean(axis=(0, 1)) for style in STYLES]
+    apart = np.linalg.norm(np.array(means)[:, None] - np.array(means), axis=2)
+    assert apart[np.triu_indices(len(STYLES), 1)].min() > 10
+
+
+def test_a_style_without_colours_is_named():
+    with pytest.raises(InvalidInputError, match=r"^style 'Polka' has no colours; choose one of Ambient, Techno, "):
+        cover("Polka", (0,))
 
 
 # ---- the same again
@@ -133,13 +175,16 @@ def test_the_same_seed_gives_the_same_files_in_any_number_of_processes(tmp_path)
     assert list(first) == list(second)
     assert one.styles == two.styles
     for name in first:
-        if first[name].suffix in (".wav", ".flac", ".csv", ".m3u8"):  # others may hold random serial numbers
+        if first[name].suffix in (".wav", ".flac", ".csv", ".m3u8", ".jpg"):  # others may hold random serial numbers
             assert first[name].read_bytes() == second[name].read_bytes(), name
         else:
             np.testing.assert_array_equal(load_audio(first[name]), load_audio(second[name]))
             assert read_tags(first[name]) == read_tags(second[name])
-    n_songs = len(files_below(one.music)) + N_NEW
-    assert seen == [("making music", done, n_songs) for done in range(1, n_songs + 1)]
+    n_songs, n_covers = len(songs_below(one.music)) + N_NEW, len(list(one.music.rglob("cover.jpg")))
+    assert seen == [
+        *(("making music", done, n_songs) for done in range(1, n_songs + 1)),
+        *(("drawing covers", done, n_covers) for done in range(1, n_covers + 1)),
+    ]
 
 
 def test_another_seed_gives_other_artists(tmp_path):

@@ -8,9 +8,7 @@ from nearsong.errors import InvalidInputError
 from nearsong.library.explain import (
     Explanation,
     SoundCharacter,
-    average_song,
     contributions,
-    exemplars,
     explain,
     in_words,
 )
@@ -195,33 +193,6 @@ def test_by_default_words_and_the_usual_come_from_the_model():
     for sound in (*found.together, *found.apart):
         assert sound.usual == pytest.approx(counts[list(sound.codewords)].sum() / counts.sum())
         assert "," in sound.words
-
-
-# ---- examples
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 5))
-def test_examples_are_the_songs_that_have_most_whatever_the_blocks(seed, size, n):
-    random = np.random.default_rng(seed)
-    vectors = random.integers(0, 3, (30, 6)) / 4
-    ids = random.permutation(1000)[:30]
-    blocks = [(ids[i : i + size], vectors[i : i + size].astype(np.float32)) for i in range(0, 30, size)]
-    characters = [(2,), (5, 0, 1)]
-    unwanted = [int(ids[3])]
-    found = exemplars(iter(blocks), characters, n, unwanted)
-    for group in characters:
-        full = {int(i): vectors[row, list(group)].sum() for row, i in enumerate(ids) if i not in unwanted}
-        expected = sorted((i for i in full if full[i] > 0), key=lambda i: (-full[i], i))[:n]
-        assert found[group[0]] == expected
-
-
-def test_the_average_song_is_the_mean_over_blocks():
-    vectors = np.random.default_rng(0).random((11, 4))
-    blocks = [(np.arange(4), vectors[:4]), (np.arange(0), vectors[:0]), (np.arange(7), vectors[4:])]
-    np.testing.assert_allclose(average_song(blocks), vectors.mean(axis=0))
-    with pytest.raises(InvalidInputError, match="library has no encoded song; scan some music first"):
-        average_song([])
 
 
 # ---- words

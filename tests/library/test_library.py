@@ -227,8 +227,8 @@ def test_the_listeners_overlap_is_counted_right(trained, tmp_path):
     a, b = plays[query.artist], plays[other.artist]
     assert (overlap.shared, overlap.query, overlap.other) == (len(a & b), len(a), len(b))
     assert overlap.jaccard == pytest.approx(len(a & b) / len(a | b))
-    ranks = sorted((-len(a & c) / len(a | c) for name, c in plays.items() if name != query.artist))
-    assert overlap.rank == 1 + sum(value < -overlap.jaccard - 1e-12 for value in ranks)
+    away = sorted((-round(len(a & c) / len(a | c), 12), name) for name, c in plays.items() if name != query.artist)
+    assert overlap.rank == 1 + [name for _, name in away].index(other.artist)
 
 
 def test_the_map_is_one_page_with_every_song(trained, tmp_path):

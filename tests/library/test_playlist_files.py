@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library import playlist_files
-from nearsong.library.playlist_files import m3u8_text, write_jspf, write_m3u8, write_playlist
+from nearsong.library.playlist_files import m3u8_text, playlist_text, write_jspf, write_m3u8, write_playlist
 from nearsong.library.records import Song
 
 
@@ -271,3 +271,50 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path):
     reader.join()
     assert read == ["#EXTM3U\n"]
     assert pipe.is_fifo()
+
+
+# the text of a playlist that will lie nobody knows where
+
+
+def test_a_playlist_for_anywhere_has_whole_paths(tmp_path):
+    listed = [song("/music/a/b.mp3"), song("/music/#1.mp3", artist="", title="", seconds=0.0)]
+    assert playlist_text(listed, "m3u8", "For\nSunday").splitlines() == [
+        "#EXTM3U",
+        "#PLAYLIST:For Sunday",
+        "#EXTINF:498,Wynton Marsalis - Caravan",
+        "/music/a/b.mp3",
+        "#EXTINF:-1,#1",
+        "/music/#1.mp3",
+    ]
+
+
+def test_a_playlist_for_anywhere_leaves_links_as_the_library_knows_them(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert playlist_text([song(tmp_path / "link" / "a.mp3")], "m3u8").splitlines()[-1] == f"{tmp_path}/link/a.mp3"
+
+
+@pytest.mark.parametrize("name", ["line\nbreak.mp3", "half\udcff.mp3", "para\u2029graph.mp3"])
+def test_what_no_line_can_hold_is_an_address_anywhere(name):
+    line = playlist_text([song(f"/music/{name}")], "m3u8").splitlines()[-1]
+    assert line.startswith("file:///music/")
+    assert unquote_to_bytes(line.removeprefix("file://")) == os.fsencode(f"/music/{name}")
+
+
+def test_a_jspf_for_anywhere_is_what_a_file_would_hold(tmp_path):
+    listed = [song("/music/a/b.mp3"), song("/music/c.mp3", recording_mbid="")]
+    written = write_jspf(tmp_path / "x.jspf", listed, "Sunday")
+    assert playlist_text(listed, "jspf", "Sunday") == written.read_text(encoding="utf-8")
+    playlist = json.loads(playlist_text(listed, "jspf", "Sunday"))["playlist"]
+    assert playlist["title"] == "Sunday"
+    assert [track["location"] for track in playlist["track"]] == [["file:///music/a/b.mp3"], ["file:///music/c.mp3"]]
+
+
+def test_a_playlist_of_no_songs_is_still_a_playlist():
+    assert playlist_text([], "m3u8") == "#EXTM3U\n"
+    assert json.loads(playlist_text([], "jspf")) == {"playlist": {"title": "", "track": []}}
+
+
+def test_a_format_that_cannot_be_written_is_refused_with_those_that_can():
+    with pytest.raises(InvalidInputError, match=r"^format='pls' is unknown; choose one of jspf, m3u8\.$"):
+        playlist_text([], "pls")

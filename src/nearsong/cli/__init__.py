@@ -18,6 +18,7 @@ from nearsong.cli.map import map_
 from nearsong.cli.models import export, import_, models
 from nearsong.cli.playlist import playlist
 from nearsong.cli.scan import scan
+from nearsong.cli.serve import serve
 from nearsong.cli.similar import similar
 from nearsong.cli.status import status
 from nearsong.cli.train import evaluate, train
@@ -36,6 +37,7 @@ app.command()(train)
 app.command()(similar)
 app.command()(playlist)
 app.command(name="map")(map_)
+app.command()(serve)
 app.command()(status)
 app.command()(evaluate)
 app.add_typer(models, name="models")

@@ -83,6 +83,8 @@ def demo(
     _say(console, "status")
     status()
     _show_examples(report, {song.id: song for song in songs}, console)
+    console.print("\nSee and hear all of it in a browser:", style="dim")
+    _say(console, "serve", "--library", folder / "library.sqlite", "--open", gap="")
 
 
 def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "DemoLibrary":
@@ -122,10 +124,10 @@ def _a_song(songs: "list[Song]", report: "TrainingReport") -> str:
     return next((song.name for song in songs if song.artist and song.title), str(songs[0].id))
 
 
-def _say(console: Console, *words: object) -> None:
+def _say(console: Console, *words: object, gap: str = "\n") -> None:
     """Show the command that a user would type."""
     console.print(
-        f"\n[bold cyan]$[/] [bold]nearsong {escape(shlex.join(str(word) for word in words))}[/]", soft_wrap=True
+        f"{gap}[bold cyan]$[/] [bold]nearsong {escape(shlex.join(str(word) for word in words))}[/]", soft_wrap=True
     )
 
 

@@ -3,6 +3,7 @@
 ::
 
     FOLDER/music/<Artist>/<Album (Year)>/<NN Title>.<ending>    tagged, in six formats
+    FOLDER/music/<Artist>/<Album (Year)>/cover.jpg              of every second artist
     FOLDER/listens.csv                                          user, artist, title, plays
     FOLDER/playlists/*.m3u8
     FOLDER/new/*.mp3                                            by artists nobody has heard of
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from nearsong.audio.write import write_audio
 from nearsong.errors import InvalidInputError
 from nearsong.executor import run_tasks
+from nearsong.library.demo_covers import cover
 from nearsong.library.demo_listeners import SongName, draw_picks, write_listens, write_playlists, zipf_popularity
 from nearsong.library.demo_names import album_name, artist_names, listener_names, song_title
 from nearsong.library.demo_recording import RECORDINGS, record
@@ -123,8 +125,8 @@ def make_demo_library(
     n_listeners : int
         Listeners in the history.
     seed : int
-        The same seed gives the same sound, names and listens. The bytes of compressed files may differ where other
-        versions of the encoders are installed.
+        The same seed gives the same sound, names, covers and listens. The bytes of compressed files may differ where
+        other versions of the encoders are installed.
     workers : int, optional
         Processes; by default one a processor.
     progress : callable
@@ -156,6 +158,9 @@ def make_demo_library(
         task.path.parent.mkdir(parents=True, exist_ok=True)
     for done, _ in enumerate(run_tasks(_make_song, tasks, jobs=workers), start=1):
         progress("making music", done, len(tasks))
+    covers = _cover_tasks(tasks[:n_in_library], seed)
+    for done, _ in enumerate(run_tasks(_make_cover, covers, jobs=workers), start=1):
+        progress("drawing covers", done, len(covers))
 
     _write_listeners(place, library, artists[n_artists + N_NEW :], tasks[:n_in_library], n_listeners, seed)
     return DemoLibrary(
@@ -255,6 +260,23 @@ def _make_song(task: _SongTask) -> None:
     mix = perform(task.style, np.array(task.taste), np.array(task.habits), task.seconds, random)
     write_audio(task.path, record(mix, RECORDINGS[task.recording], random), RATE)
     write_tags(task.path, task.tags)
+
+
+def _cover_tasks(songs: list[_SongTask], seed: int) -> list[tuple[Path, str, tuple[int, ...]]]:
+    """Plan covers for the albums of every second artist: as in any library, the others have none."""
+    albums = {song.path.parent: song.tags for song in songs}
+    artists = list(dict.fromkeys(tags.artist for tags in albums.values()))
+    illustrated = set(np.random.default_rng([seed, 7]).permutation(artists)[::2].tolist())
+    return [
+        (folder / "cover.jpg", tags.genre, (seed, 8, number))
+        for number, (folder, tags) in enumerate(albums.items())
+        if tags.artist in illustrated
+    ]
+
+
+def _make_cover(task: tuple[Path, str, tuple[int, ...]]) -> None:
+    path, style, seed = task
+    path.write_bytes(cover(style, seed))
 
 
 def _write_listeners(

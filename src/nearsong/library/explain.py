@@ -1,4 +1,4 @@
-"""Two songs and a model -> which sounds bring them together, which part them, and songs full of those sounds.
+"""Two songs and a model -> which sounds bring them together and which part them.
 
 A model places a song at ``P (m(h) - mean)``, with h its histogram, m the square root (PPK) or nothing, and P the
 view's PCA and metric. For the mapped and centred songs a and b, and M = P'P summed over views,
@@ -11,7 +11,7 @@ what is a choice, the symmetric one: M mixes codewords, and what two of them do 
 that sound alike (the same words) are taken together, so that a person reads a few lines and not a thousand.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,7 +50,8 @@ class SoundCharacter:
     words : str
         How it sounds, beside the others.
     songs : tuple of int
-        Ids of songs that are full of it; empty until somebody fills in what :func:`exemplars` finds.
+        Ids of songs that are full of it; empty until somebody fills in what
+        :class:`nearsong.library.fullest.LibrarySounds` has.
     """
 
     together: bool
@@ -165,7 +166,8 @@ def explain(
         What each codeword sounds like; :func:`nearsong.library.sound_words.describe_model` by default, which takes
         some milliseconds and is the same for every pair. Codewords with the same words are taken together.
     usual : array of shape (n_codewords,), optional
-        The library's average encoded song, from :func:`average_song`. By default what the model knows of it.
+        The library's average encoded song, as :func:`nearsong.library.fullest.hear_library` finds it. By default
+        what the model knows of it.
 
     Returns
     -------
@@ -205,64 +207,6 @@ def explain(
     inner = float(parts.sum())
     distance = float(np.sqrt(max(query_square + song_square - 2 * inner, 0.0)))
     return Explanation(characters(1), characters(-1), distance, inner, query_square, song_square)
-
-
-def exemplars(
-    blocks: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]],
-    characters: Iterable[int | Sequence[int]],
-    n: int = 3,
-    exclude: Iterable[int] = (),
-) -> dict[int, list[int]]:
-    """Find the songs that are most full of some sounds, in one pass over the library.
-
-    Parameters
-    ----------
-    blocks : iterable of (ids of shape (m,), vectors of shape (m, n_codewords))
-        Encoded songs, some at a time.
-    characters : iterable of int or of sequences of int
-        Codewords, or codewords to take together.
-    n : int, default=3
-        Songs for each.
-    exclude : iterable of int
-        Ids that are not wanted: the two songs themselves.
-
-    Returns
-    -------
-    dict
-        For each (first) codeword the ids of at most ``n`` songs that have any of it, most first; equals by id.
-
-    Examples
-    --------
-    >>> exemplars([([7, 8], [[0.9, 0.1], [0.2, 0.8]]), ([9], [[0.5, 0.5]])], [0, 1], n=2)
-    {0: [7, 9], 1: [8, 9]}
-    """
-    check_count(n, "n", minimum=0)
-    groups = [[one] if isinstance(one, int | np.integer) else list(one) for one in characters]
-    unwanted = set(exclude)
-    best: list[list[tuple[float, int]]] = [[] for _ in groups]
-    for ids, vectors in blocks:
-        numbers, rows = np.asarray(ids, dtype=np.int64), np.asarray(vectors)
-        wanted = ~np.isin(numbers, list(unwanted)) if unwanted else np.ones(len(numbers), dtype=bool)
-        numbers = numbers[wanted]
-        for place, group in enumerate(groups):
-            fullness = rows[:, group][wanted].sum(axis=1, dtype=np.float64)
-            leading = np.lexsort((numbers, -fullness))[:n]
-            found = [(-float(fullness[i]), int(numbers[i])) for i in leading if fullness[i] > 0]
-            best[place] = sorted(best[place] + found)[:n]
-    return {int(group[0]): [song for _, song in found] for group, found in zip(groups, best, strict=True)}
-
-
-def average_song(blocks: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]]) -> FloatArray:
-    """Return the mean encoded song (n_codewords,) of a library that comes in blocks as for :func:`exemplars`."""
-    total, count = None, 0
-    for _, vectors in blocks:
-        rows = np.asarray(vectors)
-        part = rows.sum(axis=0, dtype=np.float64)
-        total, count = part if total is None else total + part, count + len(rows)
-    if total is None or count == 0:
-        raise InvalidInputError("the library has no encoded song; scan some music first.")
-    mean: FloatArray = total / count
-    return mean
 
 
 def in_words(

@@ -55,6 +55,7 @@ def import_listens(
     *,
     format: str | None = None,
     user: str = ME,
+    name: str | None = None,
     progress: Progress = lambda stage, done, total: None,
     note: Note = lambda text: None,
 ) -> list[ImportedFile]:
@@ -69,6 +70,8 @@ def import_listens(
         What they are; by default each file is looked at.
     user : str
         Whose they are, where a file does not say.
+    name : str, optional
+        What a single file is called and, in a later version, recognised by; by default its path.
     progress : callable
         Told (stage, rows read, 0): how many there will be is not known.
     note : callable
@@ -95,7 +98,7 @@ def import_listens(
 
     for file in files:
         try:
-            done.append(_import_file(store, file, format, user, count, note))
+            done.append(_import_file(store, file, format, user, name, count, note))
         except ListensError as error:
             failures.append(error)
             done.append(ImportedFile(str(file), "failed", reason=str(error)))
@@ -104,10 +107,14 @@ def import_listens(
     return done
 
 
-def _import_file(store: Store, path: Path, format: str | None, user: str, count: Count, note: Note) -> ImportedFile:
+def _import_file(
+    store: Store, path: Path, format: str | None, user: str, name: str | None, count: Count, note: Note
+) -> ImportedFile:
     history = open_listens(path, format)
     fingerprint = _fingerprint(path, history.format, user)
-    name = str(path.absolute()) + ("" if user == ME else f" ({user})")  # two people may use one path in turn
+    name = (name or str(path.absolute())) + (
+        "" if user == ME else f" ({user})"
+    )  # two people may use one path in turn
     sources = store.listens.sources()
     same = next((source for source in sources if source.fingerprint == fingerprint), None)
     if same is not None:

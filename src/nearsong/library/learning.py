@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from nearsong.errors import LibraryError
 from nearsong.library.listeners import Listening, SourceListens, build_listening
+from nearsong.library.made_once import made_once
 from nearsong.library.matching import Catalogue, Matched, MatchReport, match, match_report
 from nearsong.library.projection import add_model, add_native, load_ear
 from nearsong.library.records import Heard, Song
@@ -48,25 +48,16 @@ class Histories:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._stamp = self._now()
         self.sources = store.listens.sources()  # first: names of what is imported from now on are not needed
         # by path and not by id: ids follow the order in which songs were heard, which no two scans share
         self.songs: list[Song] = sorted(store.songs.all(), key=lambda song: song.path)
         self.catalogue = Catalogue.of(self.songs)
         ids, self.heard = store.listens.names()
         self._ids: npt.NDArray[np.int64] = ids
-        self._usual: Listening | None = None
 
-    def _now(self) -> tuple[Any, ...]:
-        return self._store.stamp(), tuple((source.id, source.rows) for source in self._store.listens.sources())
-
-    def is_stale(self) -> bool:
-        """Say whether songs or listens have changed since they were read."""
-        return self._now() != self._stamp
-
-    @cached_property
+    @made_once
     def matched(self) -> Matched:
-        """Which song and artist each name means."""
+        """Return which song and artist each name means."""
         return match(self.catalogue, self.heard)
 
     def plays(self, sources: list[int] | None = None) -> npt.NDArray[np.float64]:
@@ -98,9 +89,11 @@ class Histories:
         """Return listeners x artists and listeners x songs."""
         if choice is not None and choice != ListenerChoice():
             return self._built(choice)
-        if self._usual is None:
-            self._usual = self._built(ListenerChoice())
         return self._usual
+
+    @made_once
+    def _usual(self) -> Listening:
+        return self._built(ListenerChoice())
 
     def _built(self, choice: ListenerChoice) -> Listening:
         return build_listening(

@@ -1,7 +1,6 @@
 """Your music, your listeners, songs nobody has played yet: everything the command line does, from Python."""
 
 import os
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -10,30 +9,28 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.importing import ME, ImportedFile, import_listens
 from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, train_library
 from nearsong.library.map_layout import layout
 from nearsong.library.matching import MatchReport
-from nearsong.library.playlist import PlaylistRules, make_playlist
+from nearsong.library.playlist import PlaylistRules
 from nearsong.library.projection import import_model, use_model
-from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, resolve, similar, walk_between
+from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, resolve
 from nearsong.library.records import Neighbour, Song
 from nearsong.library.scan import ScanOptions, ScanReport, scan
+from nearsong.library.snapshot import Newest, Snapshot
 from nearsong.library.song_map import check_page, write_map
 from nearsong.library.space import Space, agreement
 from nearsong.library.status import Status, status_of
-from nearsong.library.store import ModelRow, Source, Store
+from nearsong.library.store import ModelRow, PlaylistTable, Source, Store
 from nearsong.library.training import TrainingReport, TrainingSettings
-from nearsong.library.why import Why, explain_pairs
+from nearsong.library.why import Why
 from nearsong.model import Ear, SimilarityModel
 from nearsong.validation import check_count
 
 Progress = Callable[[str, int, int], None]
 Note = Callable[[str], None]
-
-RELOAD_SECONDS = 2.0
-"""Seconds for which songs that another process adds may go unseen."""
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -67,10 +64,7 @@ class Library:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._loaded: Space | None = None
-        self._stamp: tuple[int, ...] = ()
-        self._read = 0.0
-        self._histories: Histories | None = None
+        self._newest = Newest(store)
 
     @classmethod
     def open(cls, place: str | os.PathLike[str] | None = None, *, create: bool = True) -> Self:
@@ -103,6 +97,16 @@ class Library:
         """Where it is."""
         return self._store.name
 
+    @property
+    def place(self) -> str:
+        """Where it is, for :meth:`open` in another process; a password is in it, so it is never shown."""
+        return self._store.place
+
+    @property
+    def playlists(self) -> PlaylistTable:
+        """The playlists that were saved."""
+        return self._store.playlists
+
     # ---- what comes in
 
     def scan(
@@ -126,8 +130,10 @@ class Library:
             Those of :class:`~nearsong.library.scan.ScanOptions`: workers, nice, timeout, prune, retry, seed.
         """
         ear = None if codebook is None else Ear.load(codebook)
-        self._loaded = None
-        return scan(self._store, folders, ScanOptions(**options), ear=ear, progress=progress, note=note)
+        try:
+            return scan(self._store, folders, ScanOptions(**options), ear=ear, progress=progress, note=note)
+        finally:
+            self._newest.forget()
 
     def import_listens(
         self,
@@ -229,7 +235,7 @@ class Library:
         """Return a model; by default the one that answers."""
         chosen = self.active_model if model_id is None else model_id
         if chosen is None:
-            raise LibraryError("the library has no model yet; begin with `nearsong scan FOLDER`.")
+            raise EmptyLibraryError("the library has no model yet; begin with `nearsong scan FOLDER`.")
         self._store.models.row(chosen)
         return SimilarityModel.from_bytes(self._store.models.data(chosen))
 
@@ -248,17 +254,22 @@ class Library:
 
     # ---- asking
 
+    def stamp(self) -> tuple[int, ...]:
+        """Return numbers that change when another model answers, or songs or listens come, go or change."""
+        return self._newest.stamp()
+
+    def snapshot(self, *, now: bool = False) -> Snapshot:
+        """Return the library as it is at this moment, ready to be asked by many threads.
+
+        The same one comes back while nothing changes. Songs that another process adds may go unseen for some
+        seconds, unless they have to be there ``now``. `EmptyLibraryError` says that there is nothing to compare yet.
+        """
+        return self._newest.get(now=now)
+
     @property
     def space(self) -> Space:
         """The songs in the space of the model that answers; read anew when something has changed."""
-        stamp = self._store.stamp()
-        loaded = self._loaded
-        # while a scan writes song after song, not every question reads all of them again
-        lately = time.monotonic() - self._read < RELOAD_SECONDS and stamp[:1] == self._stamp[:1]
-        if loaded is None or (stamp != self._stamp and not lately):
-            loaded = self._loaded = Space.load(self._store)
-            self._stamp, self._read = stamp, time.monotonic()
-        return loaded
+        return self.snapshot().space
 
     def find(self, text: str | int) -> Song:
         """Return the song that an id or a name means.
@@ -289,8 +300,8 @@ class Library:
         list of Neighbour
             Song, distance, and similarity in 0..1.
         """
-        space = self.space  # once: another process may change it while this question is answered
-        return similar(space, [resolve(space, seed) for seed in seeds], n, filters, self._plays(space, filters))
+        snapshot = self.snapshot()  # once: another process may change it while this question is answered
+        return snapshot.similar([resolve(snapshot.space, seed) for seed in seeds], n, filters)
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the ids and distances of the songs nearest to one or more seeds."""
@@ -317,39 +328,29 @@ class Library:
         notes : list of str
             What could not be kept to.
         """
-        space = self.space
-        found = [resolve(space, seed) for seed in seeds]
-        rules = rules or PlaylistRules()
-        allowed = (filters or Filters()).allowed(space, [], self._plays(space, filters))
-        if to is not None:
-            made = walk_between(space, [*found, resolve(space, to)], rules, allowed)
-        else:
-            if not found:
-                raise InvalidInputError("no seed came; give a song, a file or its name.")
-            places = [seed.place if seed.song is None else space.row_of[seed.song.id] for seed in found]
-            made = make_playlist(space.places, space.artists, places, rules, allowed=allowed)
-        return [space.songs[row] for row in made.songs], list(made.notes)
+        snapshot = self.snapshot()
+        found = [resolve(snapshot.space, seed) for seed in seeds]
+        return snapshot.playlist(found, rules, filters, None if to is None else resolve(snapshot.space, to))
 
     def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
         """Explain why songs are near a query, or far from it: what they sound like, and who listens to both."""
-        space = self.space
-        first, *rest = (resolve(space, seed) for seed in (query, *others))
-        return explain_pairs(self._store, space, [(first, other) for other in rest], self._listens())
+        snapshot = self.snapshot()
+        first, *rest = (resolve(snapshot.space, seed) for seed in (query, *others))
+        return snapshot.why(first, rest)
 
     def why_near(self, seeds: Sequence[SeedLike], near: Sequence[Neighbour]) -> list[Why]:
         """Explain answers of :meth:`similar`, each beside the seed that it is nearest to."""
-        space = self.space
-        found = [resolve(space, seed) for seed in seeds]
-        others = [resolve(space, one.song) for one in near]
-        pairs = [(nearest_seed(found, other), other) for other in others]
-        return explain_pairs(self._store, space, pairs, self._listens())
+        snapshot = self.snapshot()
+        found = [resolve(snapshot.space, seed) for seed in seeds]
+        others = [resolve(snapshot.space, one.song) for one in near]
+        return snapshot.why_pairs([(nearest_seed(found, other), other) for other in others])
 
     def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = _silent) -> Path:
         """Write the learned space as a page with a map of all songs; return its path."""
         check_page(path)
         space = self.space
         if not space.songs:
-            raise LibraryError("there are no songs to draw; begin with `nearsong scan FOLDER`.")
+            raise EmptyLibraryError("there are no songs to draw; begin with `nearsong scan FOLDER`.")
         positions = layout(space.places, seed=seed, progress=progress)
         progress("finding neighbours", 0, 0)
         near, distances = space.index.nearest(space.places, min(13, len(space.songs)))
@@ -379,15 +380,3 @@ class Library:
         """Return the share of the ``n`` nearest songs that two models have in common, over a sample of songs."""
         spaces = [Space.load(self._store, check_count(model, "model")) for model in (first, second)]
         return agreement(*spaces, n=n, sample=sample, seed=seed)
-
-    def _listens(self) -> Histories:
-        """Return the listening histories beside the songs; read anew when either has changed."""
-        if self._histories is None or self._histories.is_stale():
-            self._histories = Histories(self._store)
-        return self._histories
-
-    def _plays(self, space: Space, filters: Filters | None) -> npt.NDArray[np.float64] | None:
-        if filters is None or filters.fewer_plays is None:
-            return None
-        counts = self._listens().song_plays()
-        return np.array([counts.get(song.id, 0.0) for song in space.songs])

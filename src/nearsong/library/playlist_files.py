@@ -1,9 +1,9 @@
-"""Songs in order -> a playlist file: M3U8 with paths relative to it, or JSPF.
+"""Songs in order -> a playlist file, or the text of one: M3U8 or JSPF.
 
 M3U8 is what players read: a path a line, relative to the playlist's folder, so that music and playlists can move
-together. A name that cannot stand in a line of UTF-8 (it has a line break, or bytes that are no UTF-8) is written as
-a ``file:`` address, which players follow too. JSPF is the XSPF playlist in JSON, with MusicBrainz identifiers;
-ListenBrainz reads it.
+together; whole paths where nobody knows yet which folder that will be. A name that cannot stand in a line of UTF-8
+(it has a line break, or bytes that are no UTF-8) is written as a ``file:`` address, which players follow too. JSPF is
+the XSPF playlist in JSON, with MusicBrainz identifiers; ListenBrainz reads it.
 """
 
 import json
@@ -18,9 +18,11 @@ from typing import Any, Protocol
 from urllib.parse import quote_from_bytes
 
 from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.validation import check_choice
 
 UNPRINTABLE = {chr(code) for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 """Control characters, and whatever else some reader takes for the end of a line."""
+FORMATS = ("m3u8", "jspf")
 RECORDING = "https://musicbrainz.org/recording/"
 
 
@@ -88,8 +90,33 @@ def write_m3u8(path: str | os.PathLike[str], songs: Iterable[ListedSong], title:
     return _write(path, m3u8_text(songs, path.parent, title))
 
 
-def m3u8_text(songs: Iterable[ListedSong], folder: str | os.PathLike[str], title: str = "") -> str:
-    r"""Return an M3U8 playlist that is to lie in ``folder``.
+def playlist_text(songs: Iterable[ListedSong], format: str, title: str = "") -> str:
+    """Return a playlist that may lie anywhere: its paths are whole.
+
+    Parameters
+    ----------
+    songs : iterable of ListedSong
+    format : str
+        ``"m3u8"`` or ``"jspf"``.
+    title : str
+        Of the playlist.
+
+    Returns
+    -------
+    str
+        To be written as UTF-8.
+
+    Raises
+    ------
+    InvalidInputError
+        If the format is another.
+    """
+    check_choice(format, "format", FORMATS)
+    return m3u8_text(songs, None, title) if format == "m3u8" else jspf_text(songs, title)
+
+
+def m3u8_text(songs: Iterable[ListedSong], folder: str | os.PathLike[str] | None, title: str = "") -> str:
+    r"""Return an M3U8 playlist that is to lie in ``folder``; with whole paths if nobody knows where it will lie.
 
     Examples
     --------
@@ -104,7 +131,7 @@ def m3u8_text(songs: Iterable[ListedSong], folder: str | os.PathLike[str], title
     lines = ["#EXTM3U"]
     if title:
         lines.append(f"#PLAYLIST:{_one_line(title)}")
-    base = os.path.realpath(folder)
+    base = None if folder is None else os.path.realpath(folder)
     for song in songs:
         lines += [f"#EXTINF:{_whole_seconds(song)},{_one_line(_name(song))}", _entry(song.path, base)]
     return "\n".join(lines) + "\n"
@@ -113,8 +140,13 @@ def m3u8_text(songs: Iterable[ListedSong], folder: str | os.PathLike[str], title
 def write_jspf(path: str | os.PathLike[str], songs: Iterable[ListedSong], title: str = "") -> Path:
     """Write a JSPF playlist; see :func:`write_playlist`."""
     path = Path(path)
-    playlist = {"title": _readable(title or path.stem), "track": [_track(song) for song in songs]}
-    return _write(path, json.dumps({"playlist": playlist}, ensure_ascii=False, indent=1) + "\n")
+    return _write(path, jspf_text(songs, title or path.stem))
+
+
+def jspf_text(songs: Iterable[ListedSong], title: str) -> str:
+    """Return a JSPF playlist."""
+    playlist = {"title": _readable(title), "track": [_track(song) for song in songs]}
+    return json.dumps({"playlist": playlist}, ensure_ascii=False, indent=1) + "\n"
 
 
 def _track(song: ListedSong) -> dict[str, Any]:
@@ -143,13 +175,14 @@ def _whole_seconds(song: ListedSong) -> int:
     return round(song.seconds) if math.isfinite(song.seconds) and song.seconds > 0 else -1
 
 
-def _entry(path: str, base: str) -> str:
-    """Return the line that leads from a (real) folder to a file."""
-    whole = os.path.abspath(path)
-    # Where a link leads is looked up for the folder of the file as for that of the playlist, since ".." goes up from
-    # there; a file that is a link itself keeps its name.
-    whole = os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole))
-    line = _relative(whole, base, os.path)
+def _entry(path: str, base: str | None) -> str:
+    """Return the line that leads from a (real) folder, or from anywhere, to a file."""
+    whole = line = os.path.abspath(path)
+    if base is not None:
+        # Where a link leads is looked up for the folder of the file as for that of the playlist, since ".." goes up
+        # from there; a file that is a link itself keeps its name.
+        whole = os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole))
+        line = _relative(whole, base, os.path)
     if _one_line(line) != line:
         return _address(whole)
     return f"./{line}" if line.startswith("#") else line  # a line with # is a comment

@@ -5,17 +5,17 @@ seed, each seed's distances in its own unit, as in a playlist: the middle betwee
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.errors import InvalidInputError, NoSuchSongError
 from nearsong.library.file_tags import read_tags
 from nearsong.library.playlist import Playlist, PlaylistRules, nearest_of_seeds, walk
-from nearsong.library.records import Neighbour, Song
+from nearsong.library.records import Neighbour, Song, Tags
 from nearsong.library.space import Space
 from nearsong.names import artist_key, primary_artist, title_key
 from nearsong.validation import check_count, check_positive
@@ -93,6 +93,16 @@ class Filters:
         if self.fewer_plays is not None:
             check_positive(self.fewer_plays, "fewer_plays")
 
+    @property
+    def leave_out(self) -> bool:
+        """Whether some songs may not be answered at all; ``artist_once`` alone leaves out none before the ranking."""
+        return bool(
+            self.new_artists
+            or self.exclude_artists
+            or self.genres
+            or (self.year_from, self.year_to, self.fewer_plays) != (None, None, None)
+        )
+
     def allowed(
         self, space: Space, seeds: Sequence[Seed], plays: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.bool_]:
@@ -130,28 +140,33 @@ def resolve(space: Space, seed: SeedLike) -> Seed:
             return seed
         seed = seed.path if seed.song is None else seed.song  # another model answers by now
     if isinstance(seed, Song):
-        return _of_song(space, seed)
+        return seed_of_song(space, seed)
     text = str(seed) if isinstance(seed, int) else os.path.expanduser(os.fspath(seed))
     is_number = text.isascii() and text.isdigit()
     if not isinstance(seed, int) and os.path.isfile(text) and not (is_number and int(text) in space.row_of):
         song = space.song_at(text)
-        return _of_file(space, text) if song is None else _of_song(space, song)
+        return _of_file(space, text) if song is None else seed_of_song(space, song)
     if is_number and int(text) in space.missing:
-        raise LibraryError(f"the file of song {text} is gone; bring it back and run `nearsong scan`.")
-    return _of_song(space, space.finder.find(text))
+        raise NoSuchSongError(f"the file of song {text} is gone; bring it back and run `nearsong scan`.")
+    return seed_of_song(space, space.finder.find(text))
 
 
-def _of_song(space: Space, song: Song) -> Seed:
+def seed_of_song(space: Space, song: Song) -> Seed:
+    """Return a song of a space as a seed."""
     keys = song.artist_key, title_key(song.title)
     return Seed(song.name, space.place_of(song), song, None, *keys, space.model_id)
 
 
 def _of_file(space: Space, path: str) -> Seed:
-    vector = space.model.encode(path)
-    tags = read_tags(path)
-    name = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else os.path.basename(path)
+    vector, tags = space.model.encode(path), read_tags(path)
+    return seed_of_sound(space, vector, tags, os.path.basename(path), path)
+
+
+def seed_of_sound(space: Space, vector: npt.NDArray[Any], tags: Tags, name: str, path: str = "") -> Seed:
+    """Return what was heard outside the library as a seed; ``name`` is what it is called if its tags do not say."""
+    called = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else name
     key = artist_key(primary_artist(tags.artist)) if tags.artist else ""
-    return Seed(name, space.model.project(vector), None, vector, key, title_key(tags.title), space.model_id, path)
+    return Seed(called, space.model.project(vector), None, vector, key, title_key(tags.title), space.model_id, path)
 
 
 def similar(
@@ -182,13 +197,17 @@ def similar(
     if not seeds:
         raise InvalidInputError("no seed came; give a song, a file or its name.")
     filters = filters or Filters()
-    allowed = filters.allowed(space, seeds, plays)
-    possible, fetch = int(allowed.sum()), n + len(seeds)
+    allowed = None
+    if len(seeds) > 1 or filters.leave_out:
+        allowed = filters.allowed(space, seeds, plays)
+    own = {seed.song.id for seed in seeds if seed.song is not None and seed.song.id in space.row_of}
+    possible = len(space.songs) - len(own) if allowed is None else int(allowed.sum())
+    fetch = n + len(seeds)
     while True:
         fetch = min(fetch, possible)
         if not fetch:
             return []
-        ids, distances = _nearest(space, seeds, fetch, allowed)
+        ids, distances = _nearest(space, seeds, fetch, allowed, own)
         chosen = _chosen(space, seeds, ids, distances, n, filters.artist_once)
         if len(chosen) == n or fetch == possible:
             break
@@ -208,10 +227,16 @@ def nearest_seed(seeds: Sequence[Seed], other: Seed) -> Seed:
     return min(seeds, key=lambda seed: float(np.linalg.norm(np.asarray(seed.place) - np.asarray(other.place))))
 
 
-def _nearest(space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
-    """Return the ids and distances of the nearest songs that are allowed."""
+def _nearest(
+    space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[np.bool_] | None, own: Set[int]
+) -> tuple[Any, Any]:
+    """Return the ids and distances of the nearest songs that are allowed; None allows all but the seed's own."""
+    if allowed is None:
+        ids, distances = space.together.nearest(np.asarray(seeds[0].place), k + len(own))
+        kept = np.flatnonzero(ids != next(iter(own)))[:k] if own else slice(k)
+        return ids[kept], distances[kept]
     if len(seeds) == 1:
-        return space.index.nearest(seeds[0].place, k, allowed=None if allowed.all() else allowed)
+        return space.together.nearest(np.asarray(seeds[0].place), k, allowed)
     away = np.stack(
         [np.linalg.norm(space.places - np.asarray(seed.place, dtype=np.float64), axis=1) for seed in seeds], axis=1
     )

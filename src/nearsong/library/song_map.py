@@ -23,7 +23,9 @@ from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.map_layout import GroupLabel, group_labels
 from nearsong.library.records import Song
 
-_STEPS = 65535  # positions and distances are written in so many steps
+STEPS = 65535
+"""Positions and distances are written in so many steps."""
+
 _LONGEST = 300  # letters of a name; what is longer is no name
 
 
@@ -140,33 +142,44 @@ def _checked(
 
 
 def _columns(songs: Sequence[Song], points: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return what is known of the songs, in columns."""
+    """Return what the page says of the songs, in columns."""
+    shared, artist_names, artist_of = song_columns(songs, points)
     artists, artist = _numbered([_clean(song.artist) for song in songs])
     albums, album = _numbered([_clean(song.album) for song in songs])
-    artist_names, artist_of = _grouped(
-        [_clean(song.artist) for song in songs], lambda i, name: songs[i].artist_key or name.casefold()
-    )
-    genres, genre = _grouped([_clean(song.genre) for song in songs], lambda _, name: name.casefold())
     group_of_name = np.zeros(len(artists), dtype=np.int64)
     group_of_name[artist] = artist_of
     return {
         "songs": len(songs),
-        "titles": [_clean(song.title) for song in songs],
-        "ids": _packed([song.id for song in songs]),
-        "years": _packed([song.year if song.year and 0 < song.year < 10_000 else 0 for song in songs]),
-        "seconds": _packed([round(song.seconds) if 0 < song.seconds < 10**6 else 0 for song in songs]),
+        **shared,
         "artists": artists,
-        "artist": _packed(artist),
+        "artist": packed(artist),
         "artist_group": group_of_name.tolist(),
         "artist_names": artist_names,
-        "artist_labels": _labels(points, artist_of),
         "albums": albums,
-        "album": _packed(album),
-        "genres": genres,
-        "genre": _packed(genre),
-        "genre_labels": _labels(points, genre),
-        "positions": _packed(np.round(points * _STEPS).ravel()),
+        "album": packed(album),
     }
+
+
+def song_columns(
+    songs: Sequence[Song], points: npt.NDArray[np.float64]
+) -> tuple[dict[str, Any], list[str], npt.NDArray[np.int64]]:
+    """Return what every map says of songs, in columns, and their artists: names, and each song's place in them."""
+    artists, artist = _grouped(
+        [_clean(song.artist) for song in songs], lambda i, name: songs[i].artist_key or name.casefold()
+    )
+    genres, genre = _grouped([_clean(song.genre) for song in songs], lambda _, name: name.casefold())
+    columns = {
+        "ids": packed([song.id for song in songs]),
+        "titles": [_clean(song.title) for song in songs],
+        "years": packed([song.year if song.year and 0 < song.year < 10_000 else 0 for song in songs]),
+        "seconds": packed([round(song.seconds) if 0 < song.seconds < 10**6 else 0 for song in songs]),
+        "genres": genres,
+        "genre": packed(genre),
+        "genre_labels": _labels(points, genre),
+        "artist_labels": _labels(points, artist),
+        "positions": packed(np.round(points * STEPS).ravel()),
+    }
+    return columns, artists, artist
 
 
 def _nearest(near: npt.NDArray[np.int64], values: npt.NDArray[np.float64], n: int, alike: bool) -> dict[str, Any]:
@@ -174,8 +187,8 @@ def _nearest(near: npt.NDArray[np.int64], values: npt.NDArray[np.float64], n: in
     most = 1.0 if alike else float(values.max(initial=0.0))
     return {
         "near_each": near.shape[1],
-        "near": _packed(np.where(near < 0, n, near).ravel()),
-        "nearness": _packed(np.round(values.ravel() / (most or 1.0) * _STEPS)),
+        "near": packed(np.where(near < 0, n, near).ravel()),
+        "nearness": packed(np.round(values.ravel() / (most or 1.0) * STEPS)),
         "nearness_most": most,
         "nearness_is": "similarity" if alike else "distance",
     }
@@ -224,18 +237,18 @@ def _labels(points: npt.NDArray[np.float64], groups: npt.NDArray[np.int64]) -> l
     """Return group, position, size and reach of every label."""
 
     def row(label: GroupLabel) -> list[int]:
-        x, y, reach = (round(value * _STEPS) for value in (label.x, label.y, label.reach))
+        x, y, reach = (round(value * STEPS) for value in (label.x, label.y, label.reach))
         return [label.group, x, y, label.songs, reach]
 
     return [row(label) for label in group_labels(points, np.where(groups == 0, -1, groups))]
 
 
-def _packed(numbers: npt.ArrayLike) -> dict[str, Any]:
+def packed(numbers: npt.ArrayLike) -> dict[str, Any]:
     """Return whole numbers as base64 of as few little-endian bytes each as the largest needs.
 
     Examples
     --------
-    >>> _packed([1, 2]), _packed([256])
+    >>> packed([1, 2]), packed([256])
     ({'width': 1, 'bytes': 'AQI='}, {'width': 2, 'bytes': 'AAE='})
     """
     array = np.asarray(numbers).astype("<i8")

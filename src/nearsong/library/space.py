@@ -2,18 +2,19 @@
 
 import os
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import LibraryError
+from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.calibration import Calibration
 from nearsong.library.index import PlaceIndex
+from nearsong.library.made_once import made_once
 from nearsong.library.records import Song
 from nearsong.library.search import SongFinder
 from nearsong.library.store import Store
+from nearsong.library.together import Together
 from nearsong.model import SimilarityModel
 
 Progress = Callable[[str, int, int], None]
@@ -34,6 +35,8 @@ class Space:
         Numbers of the songs' artists; -1 where there is none.
     missing : frozenset of int
         Ids of songs whose files are gone.
+    cache : Path
+        Where things are kept that can be made again.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class Space:
     ) -> None:
         self.model_id, self.model, self.songs, self.places = model_id, model, songs, places
         self.missing = missing
-        self._cache = cache
+        self.cache = cache
         self.ids = np.array([song.id for song in songs], dtype=np.int64)
         self.row_of = {song.id: row for row, song in enumerate(songs)}
         numbers: dict[str, int] = {}
@@ -62,14 +65,12 @@ class Space:
 
         Raises
         ------
-        LibraryError
-            If no model answers yet.
+        EmptyLibraryError
+            If no model answers yet, or no song can be played.
         """
-        model_id = store.models.active if model_id is None else store.models.row(model_id).id
+        asked, model_id = model_id, store.models.active if model_id is None else store.models.row(model_id).id
         if model_id is None:
-            raise LibraryError(
-                f"the library {store.name} holds no songs to compare; begin with `nearsong scan FOLDER`."
-            )
+            raise _nothing_to_compare(store, 0)
         model = SimilarityModel.from_bytes(store.models.data(model_id))
         ids, places = store.songs.places(model_id)
         everything = store.songs.all()
@@ -77,30 +78,37 @@ class Space:
         missing = frozenset(song.id for song in everything if song.missing)
         rows = np.array([song in songs for song in ids.tolist()], dtype=bool)
         kept = [songs[song] for song in ids[rows].tolist()]
-        return cls(model_id, model, kept, places[rows].reshape(len(kept), -1), store.cache, missing)
+        if not kept and asked is None:
+            raise _nothing_to_compare(store, len(missing))
+        return cls(model_id, model, kept, places[rows], store.cache, missing)
 
-    @cached_property
+    @made_once
     def index(self) -> PlaceIndex:
-        """What finds the nearest: exactly, or with the graph that :meth:`build_graph` has left."""
-        return PlaceIndex.build(self.places, self.ids, cache=self._cache, only_cached=True)
+        """Return what finds the nearest: exactly, or with the graph that :meth:`build_graph` has left."""
+        return PlaceIndex.build(self.places, self.ids, cache=self.cache, only_cached=True)
+
+    @made_once
+    def together(self) -> Together:
+        """Return what answers the questions of many threads at once."""
+        return Together(lambda queries, k, *, allowed=None: self.index.nearest(queries, k, allowed=allowed))
 
     def build_graph(self, progress: Progress) -> None:
         """Make and keep the graph of a library that is large enough to need one; it takes minutes."""
-        self.index = PlaceIndex.build(self.places, self.ids, cache=self._cache, progress=progress)
+        self.index = PlaceIndex.build(self.places, self.ids, cache=self.cache, progress=progress)
 
-    @cached_property
+    @made_once
     def calibration(self) -> Calibration:
-        """What a distance means in this library."""
+        """Return what a distance means in this library."""
         return Calibration.fit(self.places)
 
-    @cached_property
+    @made_once
     def finder(self) -> SongFinder:
-        """What finds songs by their names."""
+        """Return what finds songs by their names."""
         return SongFinder(self.songs)
 
-    @cached_property
+    @made_once
     def by_path(self) -> dict[str, Song]:
-        """Songs by their absolute paths."""
+        """Return songs by their absolute paths."""
         return {song.path: song for song in self.songs}
 
     def place_of(self, song: Song) -> npt.NDArray[np.float32]:
@@ -115,6 +123,15 @@ class Space:
         """Return the song of a file, if it is in the library."""
         whole = os.path.abspath(os.path.expanduser(os.fspath(path)))
         return self.by_path.get(whole) or self.by_path.get(os.path.realpath(whole))
+
+
+def _nothing_to_compare(store: Store, missing: int) -> EmptyLibraryError:
+    if missing:
+        what = f"the files of all {missing:,} songs of the library {store.name} are gone"
+        return EmptyLibraryError(f"{what}; bring them back and run `nearsong scan`.")
+    return EmptyLibraryError(
+        f"the library {store.name} holds no songs to compare; begin with `nearsong scan FOLDER`."
+    )
 
 
 def agreement(first: Space, second: Space, *, n: int, sample: int, seed: int) -> float:

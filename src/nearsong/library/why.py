@@ -8,37 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import LibraryError
-from nearsong.library.explain import Explanation, SoundCharacter, average_song, exemplars, explain, in_words
-from nearsong.library.learning import Histories
+from nearsong.library.explain import Explanation, SoundCharacter, explain, in_words
+from nearsong.library.fullest import LibrarySounds
+from nearsong.library.overlaps import Listeners, Overlap
 from nearsong.library.recommend import Seed
 from nearsong.library.records import Song
-from nearsong.library.sound_words import describe_model
 from nearsong.library.space import Space
 from nearsong.library.store import Store
 
 SHOWN = 3
 """Sounds named in the words; the record has them all."""
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """What listeners make of two artists.
-
-    Attributes
-    ----------
-    shared, query, other : int
-        Listeners of both, of the query's artist and of the other's.
-    jaccard : float
-        The paper's similarity: shared / (query + other - shared).
-    rank : int or None
-        The other's place among the query's nearest artists by listeners; 1 is the nearest.
-    """
-
-    shared: int
-    query: int
-    other: int
-    jaccard: float
-    rank: int | None
 
 
 @dataclass(frozen=True)
@@ -111,31 +90,46 @@ def _of_listeners(overlap: Overlap | None, same_artist: bool) -> str:
     )
 
 
-def explain_pairs(store: Store, space: Space, pairs: Sequence[tuple[Seed, Seed]], histories: Histories) -> list[Why]:
-    """Explain pairs of songs; the library is passed over once for all of them."""
-    if not pairs:
-        return []
-    ear_id = store.models.row(space.model_id).ear_id
-    words, usual = describe_model(space.model), average_song(store.songs.vectors(ear_id))
-    sounds = [
-        explain(space.model, _vector(store, ear_id, query), _vector(store, ear_id, other), words=words, usual=usual)
-        for query, other in pairs
-    ]
-    everything = [one for sound in sounds for one in (*sound.together, *sound.apart)]
-    ids = [seed.song.id for pair in pairs for seed in pair if seed.song is not None]
-    # one pass over the library for all of them; a song is no example of itself
-    away = [*ids, *space.missing]
-    full = exemplars(store.songs.vectors(ear_id), [one.codewords for one in everything], n=3, exclude=away)
-    full = {word: [song for song in songs if song in space.row_of] for word, songs in full.items()}
-    listeners = _Listeners(histories)
+def explain_pairs(
+    store: Store,
+    space: Space,
+    ear_id: int,
+    pairs: Sequence[tuple[Seed, Seed]],
+    listeners: Listeners,
+    sounds: LibrarySounds,
+) -> list[Why]:
+    """Explain pairs of songs.
+
+    Parameters
+    ----------
+    store : Store
+        Has the songs' vectors.
+    space : Space
+        Where the seeds are.
+    ear_id : int
+        The ear of its model.
+    pairs : sequence of (Seed, Seed)
+    listeners : Listeners
+    sounds : LibrarySounds
+        What the library sounds like to that ear.
+    """
+    vectors = _vectors(store, ear_id, pairs)
     found = []
-    for (query, other), sound in zip(pairs, sounds, strict=True):
-        distance = float(np.linalg.norm(np.asarray(query.place, float) - np.asarray(other.place, float)))
-        sound = replace(sound, together=_named(sound.together, full), apart=_named(sound.apart, full))
+    for query, other in pairs:
+        sound = explain(
+            space.model, _vector(query, vectors), _vector(other, vectors), words=sounds.words, usual=sounds.usual
+        )
+        themselves = {seed.song.id for seed in (query, other) if seed.song is not None}  # no examples of themselves
+        sound = replace(
+            sound,
+            together=tuple(replace(one, songs=sounds.examples(one.words, 3, themselves)) for one in sound.together),
+            apart=tuple(replace(one, songs=sounds.examples(one.words, 3, themselves)) for one in sound.apart),
+        )
         named = {
             one.codeword: tuple(space.songs[space.row_of[song]] for song in one.songs)
             for one in (*sound.together, *sound.apart)
         }
+        distance = float(np.linalg.norm(np.asarray(query.place, float) - np.asarray(other.place, float)))
         similarity = float(space.calibration.similarity(np.array([distance]))[0])
         overlap = listeners.overlap(query.artist_key, other.artist_key)
         same = bool(query.artist_key) and query.artist_key == other.artist_key
@@ -143,42 +137,15 @@ def explain_pairs(store: Store, space: Space, pairs: Sequence[tuple[Seed, Seed]]
     return found
 
 
-def _named(sounds: Sequence[SoundCharacter], full: dict[int, list[int]]) -> tuple[SoundCharacter, ...]:
-    return tuple(replace(one, songs=tuple(full.get(one.codeword, ()))) for one in sounds)
+def _vectors(store: Store, ear_id: int, pairs: Sequence[tuple[Seed, Seed]]) -> dict[int, npt.NDArray[np.float32]]:
+    """Read what the songs of some pairs sound like."""
+    ids = {seed.song.id for pair in pairs for seed in pair if seed.song is not None}
+    blocks = store.songs.vectors(ear_id, ids)
+    return {song: row for numbers, rows in blocks for song, row in zip(numbers.tolist(), rows, strict=True)}
 
 
-def _vector(store: Store, ear_id: int, seed: Seed) -> npt.NDArray[Any]:
-    if seed.song is None:
-        assert seed.vector is not None
-        return seed.vector
-    for _, vectors in store.songs.vectors(ear_id, [seed.song.id]):
-        if len(vectors):
-            return np.asarray(vectors[0], dtype=np.float64)
-    raise LibraryError(f"{seed.name} has not been heard by this model; run `nearsong scan`.")
-
-
-class _Listeners:
-    """Who listens to whom, read when first asked for."""
-
-    def __init__(self, histories: Histories) -> None:
-        self._histories = histories
-        self._plays: Any = None
-        self._columns: dict[str, int] = {}
-
-    def overlap(self, query: str, other: str) -> Overlap | None:
-        if not query or not other or query == other or not self._histories.sources:
-            return None
-        if self._plays is None:
-            self._plays = self._histories.listening().artist_plays.tocsc().astype(np.float64)
-            self._columns = {key: column for column, key in enumerate(self._histories.catalogue.artist_keys)}
-        mine, theirs = self._columns.get(query), self._columns.get(other)
-        if mine is None or theirs is None:
-            return None
-        sizes = np.diff(self._plays.indptr)
-        if not sizes[mine] or not sizes[theirs]:
-            return None
-        shared = np.asarray((self._plays.T @ self._plays[:, [mine]]).toarray()).ravel()
-        jaccard = shared / np.maximum(sizes + sizes[mine] - shared, 1)
-        jaccard[mine] = -1.0
-        rank = int((jaccard > jaccard[theirs]).sum()) + 1 if jaccard[theirs] > 0 else None
-        return Overlap(int(shared[theirs]), int(sizes[mine]), int(sizes[theirs]), float(jaccard[theirs]), rank)
+def _vector(seed: Seed, vectors: dict[int, npt.NDArray[np.float32]]) -> npt.NDArray[Any]:
+    heard = seed.vector if seed.song is None else vectors.get(seed.song.id)
+    if heard is None:
+        raise LibraryError(f"{seed.name} has not been heard by this model; run `nearsong scan`.")
+    return np.asarray(heard, dtype=np.float64)

@@ -147,9 +147,9 @@ class FiltersIn(Strict):
     new_artists: bool = False
     exclude_artists: list[str] = Field(default_factory=list, max_length=100)
     genres: list[str] = Field(default_factory=list, max_length=100)
-    year_from: int | None = Field(None, ge=0, le=9999)
-    year_to: int | None = Field(None, ge=0, le=9999)
-    fewer_plays: float | None = Field(None, gt=0, le=1e12)
+    year_from: int | None = Field(default=None, ge=0, le=9999)
+    year_to: int | None = Field(default=None, ge=0, le=9999)
+    fewer_plays: float | None = Field(default=None, gt=0, le=1e12)
 
 
 class DraftIn(Strict):
@@ -162,7 +162,7 @@ class DraftIn(Strict):
     artist_gap: int = Field(5, ge=0, le=500)
     diversity: float = Field(0.0, ge=0, le=1)
     drift: float = Field(0.0, ge=0, le=1)
-    shuffle: int = Field(0, ge=0, le=2**31, description="Another number gives another list where diversity is above 0.")
+    shuffle: int = Field(0, ge=0, le=2**31, description="Another number, another list, if diversity is above 0.")
     filters: FiltersIn = Field(default_factory=FiltersIn)
 
 
@@ -276,7 +276,7 @@ class ModelOut(BaseModel):
     """The model that answers, how good it is, and the others."""
 
     active: KeptModel | None
-    report: ReportOut | None = Field(description="Of the model that answers, or of the last training if it kept none.")
+    report: ReportOut | None = Field(description="Of the model that answers, or of the last one that has a report.")
     models: list[KeptModel]
 
 

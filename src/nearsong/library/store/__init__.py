@@ -1,4 +1,4 @@
-"""The only door to SQL: a path or URL -> songs, listens, models and what they were last set to."""
+"""The only door to SQL: a path or URL -> songs, listens, models, playlists and what they were last set to."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_cache, default_place
 from nearsong.library.store.listens import Columns, ListenTable, Source, SourceWriter
 from nearsong.library.store.models import ACTIVE, EAR, OWN_EAR, PENDING, ModelRow, ModelTable
+from nearsong.library.store.playlists import PlaylistTable, SavedPlaylist
 from nearsong.library.store.songs import NEVER, KnownFile, ScannedFile, SongTable, Twin
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Connection",
     "KnownFile",
     "ModelRow",
+    "PlaylistTable",
+    "SavedPlaylist",
     "ScannedFile",
     "Source",
     "SourceWriter",
@@ -42,7 +45,7 @@ class Store:
 
     Attributes
     ----------
-    songs, listens, models
+    songs, listens, models, playlists
         The tables.
     """
 
@@ -51,11 +54,17 @@ class Store:
         self.songs = SongTable(self._database)
         self.listens = ListenTable(self._database)
         self.models = ModelTable(self._database)
+        self.playlists = PlaylistTable(self._database)
 
     @property
     def name(self) -> str:
         """Where it is; a password in a URL is not shown."""
         return self._database.name
+
+    @property
+    def place(self) -> str:
+        """Where it is, for another process of ours to open it; a password is in it, so it is never shown."""
+        return self._database.place
 
     @property
     def folder(self) -> str | None:

@@ -56,6 +56,8 @@ class Database:
     ----------
     name : str
         Where it is, without password.
+    place : str
+        Where it is, for another process of ours to open it; with the password, so it is never shown.
     path : Path or None
         The file, where it is one.
     """
@@ -65,6 +67,7 @@ class Database:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.path = Path(str(url.database)) if self.is_sqlite else None
         self.name = os.fsencode(self.path).decode("utf-8", "replace") if self.path else _shown(url)
+        self.place = str(self.path.absolute()) if self.path else url.render_as_string(hide_password=False)
         self._writing = threading.local()
         if self.path is not None:
             self._check_file(self.path, create)

@@ -1,0 +1,55 @@
+"""A service -> the application: the API below /api/v1, OpenSubsonic below /rest, the page and its files, /docs.
+
+Around everything, from the outside in: the guard (who may come in, headers, errors), counting, compression.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+
+from nearsong import __version__
+from nearsong.web import pages, problems, subsonic
+from nearsong.web.api import jobs, listens, map, model, playlists, query, similar, songs, status
+from nearsong.web.metrics import Measured
+from nearsong.web.openapi import TAGS, describe
+from nearsong.web.security import Door, Guard
+from nearsong.web.service import Service
+
+
+def create_app(service: Service) -> FastAPI:
+    """Return the application of a service; it starts with the application and ends with it."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        try:
+            yield
+        finally:
+            service.close()
+
+    app = FastAPI(
+        title="nearsong",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_tags=TAGS,
+        separate_input_output_schemas=False,
+    )
+    app.state.service = service
+    problems.install(app)
+    api = APIRouter(prefix="/api/v1")
+    for part in (status, songs, similar, query, playlists, map, listens, model, jobs):
+        api.include_router(part.router)
+    app.include_router(api)
+    app.include_router(subsonic.router, prefix="/rest")
+    settings = service.settings
+    door = None if settings.token is None else Door(settings.token, settings.secure_cookie)
+    pages.install(app, door)
+    describe(app)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    app.add_middleware(Measured, metrics=service.metrics)
+    app.add_middleware(Guard, settings=settings, door=door)
+    return app

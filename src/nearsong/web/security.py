@@ -1,0 +1,311 @@
+"""A request -> whether it may come in; an answer -> with the headers that keep a browser from being misled.
+
+Plain ASGI, so that sound streams through it. Four questions, in this order: is the host one of ours (a foreign name
+that leads here is DNS rebinding), does another site's page write through the user's browser, is the body too large,
+does the caller know the token. Whatever goes wrong inside comes out as a problem, with the headers too.
+"""
+
+import hmac
+import ipaddress
+import socket
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nearsong.web.limits import RateLimit, client_of, too_many
+from nearsong.web.problems import problem, unexpected
+from nearsong.web.settings import ServeSettings
+
+COOKIE = "nearsong_session"
+COOKIE_SECONDS = 30 * 24 * 3600
+
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data: blob:",
+    "media-src": "'self' blob:",
+    "connect-src": "'self'",
+    "font-src": "'self'",
+    "manifest-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+
+
+def _policy(**looser: str) -> str:
+    return "; ".join(f"{name} {value}" for name, value in {**_POLICY, **looser}.items())
+
+
+CONTENT_POLICY = _policy()
+DOCS_POLICY = _policy(**{"style-src": "'self' 'unsafe-inline'"})
+"""Swagger UI writes styles into its markup."""
+
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/theme.js"})
+OPEN_BELOW = ("/static/css/", "/static/icon", "/static/manifest", "/rest/")
+"""Without a token: what a monitor and the login page need, and /rest, which asks for a password of its own."""
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+BODY_MEGABYTES = 4
+UPLOAD_PATHS = frozenset({"/api/v1/query", "/api/v1/listens"})
+
+_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+class Guard:
+    """Lets in who may come in.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : ServeSettings
+    door : Door or None
+        Who knows the token; None if none is needed.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, door: "Door | None") -> None:
+        self.app, self.settings, self.door = app, settings, door
+        self._names = frozenset(_names_of(settings))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let it through."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+        headers = _headers_for(scope["path"])
+
+        async def sending(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                there = {name.lower() for name, _ in message.setdefault("headers", [])}
+                message["headers"] = [*message["headers"], *(pair for pair in headers if pair[0] not in there)]
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, sending)
+            else:
+                await self.app(scope, _limited(receive, self._most_bytes(scope)), sending)
+        except Exception as error:
+            if started:
+                raise  # too late for words: the connection breaks off, and the log says why
+            await unexpected(error)(scope, receive, sending)
+
+    def _most_bytes(self, scope: Scope) -> int:
+        takes_files = scope["path"] in UPLOAD_PATHS
+        return (self.settings.upload_megabytes + 1 if takes_files else BODY_MEGABYTES) << 20
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._serves(hosts[0]):
+            detail = (
+                "this service does not answer under that name; call it by its address, or start it with --host-name."
+            )
+            return problem(421, detail, "unknown-host")
+        if scope["method"] not in SAFE_METHODS and _is_foreign(headers, hosts[0], scope["path"]):
+            return problem(403, "another site's page may not do this here.", "foreign-origin")
+        said = headers.get("content-length", "0")
+        if said.isascii() and said.isdigit() and int(said[:20]) > self._most_bytes(scope):
+            return problem(413, _too_large(self._most_bytes(scope)), "too-large")
+        return None if self.door is None else self.door.refusal(Request(scope))
+
+    def _serves(self, host: str) -> bool:
+        name = host_name(host)
+        if name in self._names:
+            return True
+        return self.door is not None and not self.settings.is_loopback and _is_address(name)
+
+
+class Door:
+    """Knows who has the token.
+
+    Parameters
+    ----------
+    token : str
+    secure : bool
+        Whether the cookie is for HTTPS alone.
+    failures : RateLimit, optional
+        How often one address may be wrong.
+    """
+
+    def __init__(self, token: str, secure: bool = False, failures: RateLimit | None = None) -> None:
+        self._token = token.encode()
+        self._session = hmac.new(self._token, b"nearsong session", "sha256").hexdigest()
+        self._secure = secure
+        self.failures = RateLimit(10, per=60) if failures is None else failures
+
+    def knows(self, token: str) -> bool:
+        """Say whether a token is ours, in the same time for all that are not."""
+        return hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token)
+
+    def try_token(self, request: Request, token: str) -> bool:
+        """Say whether a token is ours; whoever was wrong too often is not told (problem 429)."""
+        client = client_of(request)
+        wait = self.failures.wait(client)
+        if wait > 0:
+            raise too_many(wait, "wrong tokens")
+        if self.knows(token):
+            return True
+        self.failures.take(client)
+        return False
+
+    def has_session(self, request: Request) -> bool:
+        """Say whether the cookie of a log-in came along."""
+        try:
+            jar = SimpleCookie(request.headers.get("cookie", ""))
+        except CookieError:
+            return False
+        said = jar[COOKIE].value if COOKIE in jar else ""
+        return hmac.compare_digest(said.encode("utf-8", "surrogatepass"), self._session.encode())
+
+    def let_in(self, response: Response, request: Request) -> Response:
+        """Set the cookie that stands for the token from now on."""
+        response.set_cookie(
+            COOKIE,
+            self._session,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=self._secure or request.url.scheme == "https",
+        )
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return the answer to someone who may not come in; None for one who may."""
+        path = request.url.path
+        query = request.query_params
+        if path == "/" and "token" in query and request.method in SAFE_METHODS:
+            return self._from_link(request)
+        if path in OPEN_PATHS or path.startswith(OPEN_BELOW) or self.has_session(request):
+            return None
+        scheme, _, said = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and said.strip():
+            return self._from_bearer(request, said.strip())
+        if not path.startswith("/api/") and "text/html" in request.headers.get("accept", ""):
+            return RedirectResponse("/login", 303, {"Cache-Control": "no-store"})
+        return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
+
+    def _from_bearer(self, request: Request, token: str) -> Response | None:
+        wait = self.failures.wait(client_of(request))
+        if wait > 0:
+            error = too_many(wait, "wrong tokens")
+            return problem(error.status, error.detail, error.kind, error.headers)
+        if self.try_token(request, token):
+            return None
+        return _unauthorised("this token is not the one the service was started with.", ', error="invalid_token"')
+
+    def _from_link(self, request: Request) -> Response:
+        """Take the token out of the address and into a cookie."""
+        wait = self.failures.wait(client_of(request))
+        if wait > 0:
+            error = too_many(wait, "wrong tokens")
+            return problem(error.status, error.detail, error.kind, error.headers)
+        rest = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
+        if not self.try_token(request, request.query_params["token"]):
+            return RedirectResponse("/login?wrong=1", 303, {"Cache-Control": "no-store"})
+        return self.let_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+
+
+def _unauthorised(detail: str, more: str = "") -> Response:
+    return problem(401, detail, "token-needed", {"WWW-Authenticate": f'Bearer realm="nearsong"{more}'})
+
+
+def _headers_for(path: str) -> list[tuple[bytes, bytes]]:
+    if path == "/docs" or path.startswith("/docs/"):
+        return [(b"content-security-policy", DOCS_POLICY.encode()), *_RAW_HEADERS[1:]]
+    return _RAW_HEADERS
+
+
+def _names_of(settings: ServeSettings) -> Iterable[str]:
+    """Return the names under which we answer."""
+    yield from LOOPBACK_NAMES
+    yield host_name(settings.host)
+    yield from (host_name(name) for name in settings.host_names)
+    if not settings.is_loopback:
+        own = socket.gethostname().lower()
+        yield from (own, f"{own}.local")
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without port and brackets.
+
+    >>> [host_name(host) for host in ("LOCALHOST:8337", "[::1]:80", "::1", "127.0.0.1")]
+    ['localhost', '::1', '::1', '127.0.0.1']
+    """
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host if host.count(":") > 1 else host.partition(":")[0]
+
+
+def _is_address(name: str) -> bool:
+    """Say whether a host is an address in numbers; no page of another site can have that as its name."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_foreign(headers: Headers, host: str, path: str) -> bool:
+    """Say whether a request that changes something was sent by a page of another origin."""
+    site = headers.get("sec-fetch-site")
+    if site is not None and site not in ("same-origin", "none"):
+        return True
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    if origin == "null":  # what a browser says of a form on a page that sends no referrer; ours does not
+        return not (site == "same-origin" or path == "/login")
+    parts = urlsplit(origin)
+    return parts.scheme not in ("http", "https") or _without_port(parts.netloc) != _without_port(host)
+
+
+def _without_port(netloc: str) -> str:
+    """Return a host and its port, if that is not the usual one."""
+    return netloc.strip().lower().removesuffix(":80").removesuffix(":443")
+
+
+def _too_large(most: int) -> str:
+    return f"the request is larger than {most >> 20} MB, the most that is taken here."
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """Return a receiver that stops at so many bytes, whatever was said of the length."""
+    came = 0
+
+    async def receiving() -> Message:
+        nonlocal came
+        message = await receive()
+        came += len(message.get("body", b""))
+        if came > most:
+            raise HTTPException(413, f"the request is larger than {most >> 20} MB, the most that is taken here.")
+        return message
+
+    return receiving

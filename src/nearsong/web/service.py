@@ -1,0 +1,140 @@
+"""A library -> what all requests share: the newest snapshot, kept fresh in the background; jobs; uploads.
+
+No request waits for a change: a thread looks for one about once a second, loads and warms the new snapshot, then
+swaps it for the old one. Only the first request waits.
+"""
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from nearsong.errors import EmptyLibraryError, NearsongError
+from nearsong.library import Library
+from nearsong.web.covers import Covers
+from nearsong.web.jobs import Jobs
+from nearsong.web.limits import RateLimit
+from nearsong.web.map_answer import MapAnswer
+from nearsong.web.metrics import Metrics
+from nearsong.web.settings import ServeSettings
+from nearsong.web.uploads import Uploads
+
+if TYPE_CHECKING:
+    from nearsong.library.snapshot import Snapshot
+
+log = logging.getLogger("nearsong.web")
+
+LOOK_SECONDS = 1.0
+"""How often to look whether the library has changed."""
+
+
+class Service:
+    """What the routes share.
+
+    Parameters
+    ----------
+    library : Library
+        Stays open while the service runs; whoever opened it closes it.
+    settings : ServeSettings, optional
+
+    Attributes
+    ----------
+    jobs : Jobs
+        Scans, trainings and maps in processes of their own.
+    uploads : Uploads
+        Files that are sent to be heard.
+    job_limit : RateLimit
+        How often one address may start work or change the model.
+    covers : Covers
+    map_answer : MapAnswer
+    metrics : Metrics
+    """
+
+    def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
+        self.library = library
+        self.settings = settings or ServeSettings()
+        self.metrics = Metrics()
+        self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
+        self.covers = Covers()
+        self.map_answer = MapAnswer()
+        self.jobs = Jobs(library.place)
+        self.uploads = Uploads(self.settings)
+        self._loading = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.metrics.watch(self)
+
+    @property
+    def snapshot(self) -> "Snapshot":
+        """The library as it was a moment ago.
+
+        Raises
+        ------
+        EmptyLibraryError
+            If there are no songs yet.
+        """
+        return self._snapshot or self._first()
+
+    @property
+    def loaded(self) -> "Snapshot | None":
+        """The snapshot if there is one; nobody waits for it."""
+        return self._snapshot
+
+    def refresh(self) -> None:
+        """Look for a change now, and wait until it can be seen."""
+        with self._loading:
+            kept = self._snapshot
+            if kept is not None and kept.stamp == self.library.stamp():
+                return
+            try:
+                newest = self.library.snapshot()
+                if newest is not kept:
+                    newest.warm()
+                self._snapshot = newest
+            except EmptyLibraryError:
+                self._snapshot = None
+
+    def start(self) -> None:
+        """Begin to look for changes."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._look, name="nearsong-refresh", daemon=True)
+        self._thread.start()
+        self.uploads.start()
+
+    def close(self) -> None:
+        """Stop what runs in the background, and wait for it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.uploads.close()
+        self.jobs.close()
+
+    def _first(self) -> "Snapshot":
+        self.refresh()
+        found = self._snapshot
+        if found is None:
+            raise EmptyLibraryError("there are no songs yet; scan a folder of music first.")
+        return found
+
+    def _look(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.refresh()
+            except NearsongError as error:  # a library that is busy or gone may be back a second later
+                log.warning("the library could not be read anew: %s", error)
+            except Exception:
+                log.exception("the library could not be read anew")
+            self._stop.wait(LOOK_SECONDS)
+
+
+def service_of(request: Request) -> Service:
+    """Return the service of an application, for routes."""
+    service: Service = request.app.state.service
+    return service
+
+
+Shared = Annotated[Service, Depends(service_of)]
+"""What a route takes to get the service."""

@@ -1,0 +1,56 @@
+// Numbers as people read them.
+//
+//   time(187) "3:07"                 longTime(11520) "3 h 12 min"
+//   count(1, "song") "1 song"        count(1234, "song", "songs") "1,234 songs"
+//   number(1234) "1,234"             percent(0.873) "87%"
+//   titleOf(song), artistOf(song): never empty          apart(name): a name inside a sentence, whatever direction it is written in
+//   day(seconds since 1970) "16 Nov 2025"          megabytes(bytes) "3.4 MB"
+
+const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+export function time(seconds) {
+  if (!Number.isFinite(seconds) || seconds < 0) return "–:––";
+  // a file of 19.99 s is 20 s long
+  const all = Math.floor(seconds + 0.05);
+  const [hours, minutes, rest] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
+  const tail = String(rest).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
+}
+
+export function longTime(seconds) {
+  if (!Number.isFinite(seconds) || seconds < 0) return "";
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return `${whole.format(hours / 24)} days`;
+}
+
+export function number(n) {
+  return whole.format(n);
+}
+
+export function count(n, one, many = `${one}s`) {
+  return `${whole.format(n)} ${Math.round(n) === 1 ? one : many}`;
+}
+
+export function percent(x) {
+  return Number.isFinite(x) ? `${Math.round(100 * x)}%` : "–";
+}
+
+export function day(seconds) {
+  return Number.isFinite(seconds) ? date.format(new Date(seconds * 1000)) : "";
+}
+
+export function megabytes(bytes) {
+  const size = bytes / 1e6;
+  return `${size < 10 ? size.toFixed(1) : whole.format(size)} MB`;
+}
+
+export const titleOf = (song) => song.title || "(no title)";
+export const artistOf = (song) => song.artist || "(no artist)";
+
+/** A name may turn the direction of what follows (Hebrew, or a joke in a tag): Unicode's isolates keep that to itself. */
+export const apart = (name) => `\u2068${name}\u2069`;

@@ -1,0 +1,197 @@
+// The map itself: two canvases (points, and what lies over them), the camera, and what is chosen. Draws only when asked.
+//
+//   new Stage(columns, signal) -> .node; .camera; .grid
+//   stage.setKind("genre" | "artist" | "plays"), stage.setFocus(class or null), stage.choose(rows, outline)
+//   stage.select(row), stage.hover(row), stage.setPlaying(row), stage.lassoOn = true, stage.resize(), stage.close()
+//   stage.covered() -> boxes no label goes under; stage.edges() -> {left, top, right, bottom} where the map as a whole does not go
+//   Fires "view" (camera moved), "colours", "chosen" (by lasso or list), "lasso" (on or off), "tap" (detail: row or -1), "hover" (detail: {row, px, py})
+
+import { h } from "../dom.js";
+import { Camera } from "./camera.js";
+import { colouring, QUIET, rgb, theme } from "./colours.js";
+import { glPainter } from "./gl.js";
+import { Grid } from "./grid.js";
+import { Hands } from "./hands.js";
+import { Overlay } from "./overlay.js";
+import { PlainPainter } from "./plain.js";
+
+const tell = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
+
+export class Stage extends EventTarget {
+  constructor(columns, signal) {
+    super();
+    Object.assign(this, { columns, signal, density: 1, waiting: 0, dirty: false, covered: () => [], edges: () => ({}) });
+    Object.assign(this, { kind: "genre", focus: null, chosen: new Set(), outline: [], drawing: [] });
+    Object.assign(this, { selected: -1, hovered: -1, playing: -1 });
+    this.camera = new Camera(columns.n);
+    this.camera.changed = () => { this.redraw(); tell(this, "view"); };
+    this.grid = new Grid(columns.x, columns.y);
+    this.points = h("canvas", { class: "map-points", "aria-hidden": true });
+    this.over = h("canvas", { class: "map-over", id: "map-canvas", tabindex: "0", role: "application", "aria-roledescription": "map" });
+    this.node = h("div", { class: "map-stage" }, this.points, this.over);
+    this.painter = glPainter(this.points, columns, () => this.recolour());
+    if (!this.painter) {
+      this.points = h("canvas", { class: "map-points", "aria-hidden": true }); // one that gave WebGL gives no 2D
+      this.node.firstChild.replaceWith(this.points);
+      this.painter = new PlainPainter(this.points, columns);
+    }
+    this.node.dataset.painter = this.painter.name;
+    this.overlay = new Overlay(this.over, columns, this.camera, this.grid);
+    this.camera.anchor = () => this.middleSong();
+    this.hands = new Hands(this.over, this.camera, this.answers(), signal);
+    this.watch();
+    this.readLook();
+  }
+
+  set lassoOn(on) {
+    this.hands.lasso = on;
+    this.over.classList.toggle("is-lasso", on);
+    tell(this, "lasso");
+  }
+
+  answers() {
+    const row = (px, py, reach) => this.grid.nearest(this.camera, px, py, reach, (i) => this.standsOut(i));
+    return {
+      point: (px, py, reach) => this.hover(row(px, py, reach), px, py),
+      leave: () => this.hover(-1),
+      tap: (px, py, reach) => { this.hover(-1); tell(this, "tap", row(px, py, reach)); },
+      middle: () => tell(this, "tap", row(...this.camera.centre, Math.max(this.camera.width, this.camera.height))),
+      escape: () => tell(this, "escape"),
+      draw: (path) => { this.drawing = path; this.redraw(false); },
+      lasso: (path) => this.lasso(path),
+    };
+  }
+
+  watch() {
+    const { signal } = this, again = () => { this.readLook(); this.recolour(); };
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again, { signal });
+    const themes = new MutationObserver(again), sizes = new ResizeObserver(() => this.resize());
+    themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    sizes.observe(this.node);
+    signal.addEventListener("abort", () => { themes.disconnect(); sizes.disconnect(); this.close(); });
+  }
+
+  readLook() {
+    const style = getComputedStyle(document.documentElement), value = (name) => style.getPropertyValue(name).trim();
+    this.look = { ink: value("--ink"), paper: value("--map-paper") || value("--bg"), mark: value("--accent"), theme: theme() };
+  }
+
+  // ------------------------------------------------------------ what is shown
+
+  setKind(kind) {
+    this.kind = kind;
+    this.focus = null;
+    this.recolour();
+  }
+
+  /** Let the songs of one class stand out (its place in the legend), or all of them (null). */
+  setFocus(at) {
+    this.focus = at === null ? null : { at, group: this.colours.classes[at].group };
+    this.recolour();
+  }
+
+  standsOut(i) { return this.focus === null || this.colours.of[i] === this.focus.at; }
+
+  choose(rows, outline = []) {
+    this.chosen = new Set(rows);
+    this.outline = outline;
+    this.recolour();
+    tell(this, "chosen");
+  }
+
+  lasso(path) {
+    this.drawing = [];
+    const outline = path.map(([px, py]) => this.camera.map(px, py));
+    this.choose(this.grid.inside(outline).filter((i) => this.standsOut(i)), outline);
+  }
+
+  select(row) { this.selected = row; this.redraw(false); }
+
+  setPlaying(row) { this.playing = row; this.redraw(false); }
+
+  hover(row, px = 0, py = 0) {
+    if (row !== this.hovered) { this.hovered = row; this.redraw(false); }
+    this.over.classList.toggle("is-song", row >= 0);
+    tell(this, "hover", { row, px, py });
+  }
+
+  /** The pixel of the song nearest to the middle: coming nearer without a mouse leads to songs, not into the empty. */
+  middleSong() {
+    const { camera, columns } = this, [px, py] = camera.centre, reach = Math.min(camera.width, camera.height);
+    const row = this.grid.nearest(camera, px, py, reach, (i) => this.standsOut(i));
+    return row < 0 ? [px, py] : camera.screen(columns.x[row], columns.y[row]);
+  }
+
+  /** Rows in sight that stand out: how many, and the first `most` of them from the middle outwards. */
+  inView(most) {
+    const { camera, columns } = this, [x0, y0] = camera.map(0, 0), [x1, y1] = camera.map(camera.width, camera.height);
+    const rows = [];
+    this.grid.within(x0, y0, x1, y1, (i) => { if (this.standsOut(i)) rows.push(i); });
+    const away = (i) => (columns.x[i] - camera.x) ** 2 + (columns.y[i] - camera.y) ** 2;
+    const key = new Map(rows.map((i) => [i, away(i)]));
+    return { rows, first: [...rows].sort((a, b) => key.get(a) - key.get(b) || a - b).slice(0, most) };
+  }
+
+  // ------------------------------------------------------------ drawing
+
+  recolour() {
+    const { columns } = this, n = columns.n;
+    this.colours = colouring(columns, this.kind);
+    const { of, classes, front } = this.colours, inks = classes.map((entry) => rgb(entry.colour));
+    const quiet = rgb(QUIET[this.look.theme]), bytes = new Uint8Array(4 * n), alpha = n > 20_000 ? 200 : 230;
+    const back = [], fore = []; // what is grey first, so that it covers nothing
+    for (let i = 0; i < n; i++) {
+      const out = this.chosen.size ? this.chosen.has(i) : this.standsOut(i), ink = out ? inks[of[i]] : quiet;
+      bytes.set(ink, 4 * i);
+      bytes[4 * i + 3] = out ? alpha : 110;
+      (out && (of[i] < front || this.focus || this.chosen.size) ? fore : back).push(i);
+    }
+    const order = new Uint32Array(n);
+    order.set(back);
+    order.set(fore, back.length);
+    this.painter.colour(bytes, order);
+    this.redraw();
+    tell(this, "colours");
+  }
+
+  redraw(points = true) {
+    this.dirty ||= points;
+    if (this.waiting || this.signal.aborted) return;
+    this.waiting = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.waiting = 0;
+    if (this.signal.aborted || !this.colours) return;
+    const { look, density, camera } = this;
+    if (this.dirty) this.painter.draw(camera, density, rgbOf(look.paper));
+    this.dirty = false;
+    this.overlay.draw({ ...look, density }, {
+      kind: this.kind, focus: this.focus, standsOut: (i) => this.standsOut(i), selected: this.selected, hovered: this.hovered,
+      playing: this.playing, outline: this.outline, drawing: this.drawing, covered: this.covered(),
+    });
+  }
+
+  resize() {
+    const box = this.node.getBoundingClientRect();
+    if (!box.width || !box.height) return;
+    this.density = Math.min(devicePixelRatio || 1, 2);
+    const across = Math.round(box.width * this.density), down = Math.round(box.height * this.density);
+    if (this.points.width !== across || this.points.height !== down) {
+      for (const canvas of [this.points, this.over]) Object.assign(canvas, { width: across, height: down });
+      this.dirty = true;
+    }
+    this.camera.fit(box.width, box.height, this.edges());
+    this.draw(); // at once: a canvas of a new size is empty
+  }
+
+  close() {
+    this.camera.stop();
+    cancelAnimationFrame(this.waiting);
+    this.painter.close();
+  }
+}
+
+function rgbOf(colour) {
+  return colour.startsWith("#") ? rgb(colour) : (colour.match(/[\d.]+/g) ?? [255, 255, 255]).slice(0, 3).map(Number);
+}

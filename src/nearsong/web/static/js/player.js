@@ -1,0 +1,194 @@
+// What is playing and what comes next. One <audio> element that outlives every view; player_bar.js draws it.
+//
+//   player.play(songs, index = 0)   replaces the queue and plays from there
+//   player.playNext(song)           after the one that plays (starts if nothing does)
+//   player.add(songs)               at the end (starts if nothing does)
+//   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
+//   player.current (song or null), .playing, .queue (songs), .index, .position, .duration, .buffered, .volume (0..1), .muted
+//   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered)
+//   isCurrent(song) -> whether it is the one that plays or waits in the player.
+//
+// A song is what the API gives (id, title, artist, ...). A song with `src` (a blob: address) plays from there: a dropped file.
+
+import { songUrl } from "./api.js";
+import { apart, titleOf } from "./format.js";
+import { say } from "./toast.js";
+
+const MEMORY = "nearsong.volume";
+const MOST_FAILURES = 5; // in a row: then something larger is wrong than one file
+
+class Player extends EventTarget {
+  queue = [];
+  index = -1;
+  #audio = new Audio();
+  #failures = 0;
+  #wanted = false; // whether it should be playing, though it may still load
+
+  constructor() {
+    super();
+    const audio = this.#audio;
+    audio.preload = "auto";
+    audio.volume = storedVolume();
+    for (const name of ["play", "pause", "volumechange", "waiting", "playing"]) audio.addEventListener(name, () => this.#tell());
+    for (const name of ["timeupdate", "durationchange", "progress", "seeked"]) {
+      audio.addEventListener(name, () => this.dispatchEvent(new Event("time")));
+    }
+    audio.addEventListener("playing", () => { this.#failures = 0; });
+    audio.addEventListener("ended", () => this.#ended());
+    audio.addEventListener("error", () => this.#failed());
+    audio.addEventListener("volumechange", () => store(MEMORY, String(audio.volume)));
+    this.#mediaKeys();
+  }
+
+  get current() { return this.queue[this.index] || null; }
+  get playing() { return this.#wanted && !this.#audio.paused; }
+  get position() { return this.#audio.currentTime || 0; }
+  get duration() { return Number.isFinite(this.#audio.duration) ? this.#audio.duration : this.current?.seconds || 0; }
+  get volume() { return this.#audio.volume; }
+  set volume(level) {
+    this.#audio.volume = Math.min(1, Math.max(0, level));
+    this.#audio.muted = false;
+  }
+  get muted() { return this.#audio.muted || this.#audio.volume === 0; }
+  set muted(on) { this.#audio.muted = on; }
+
+  /** How much from the position on is loaded, as the second up to which it reaches. */
+  get buffered() {
+    const { buffered } = this.#audio;
+    for (let i = 0; i < buffered.length; i += 1) {
+      if (buffered.start(i) <= this.position + 0.5 && buffered.end(i) >= this.position) return buffered.end(i);
+    }
+    return 0;
+  }
+
+  play(songs, index = 0) {
+    this.queue = [...songs];
+    this.#failures = 0;
+    this.#load(index);
+  }
+
+  playNext(song) {
+    this.queue.splice(this.index + 1, 0, song);
+    if (this.queue.length === 1) this.#load(0);
+    else this.#tell();
+  }
+
+  add(songs) {
+    const first = this.queue.length;
+    this.queue.push(...songs);
+    if (first === 0 && songs.length) this.#load(0);
+    else this.#tell();
+  }
+
+  toggle() {
+    if (!this.current) return;
+    if (this.#audio.paused) this.#start();
+    else this.pause();
+  }
+
+  pause() {
+    this.#wanted = false;
+    this.#audio.pause();
+  }
+
+  next() {
+    if (this.index + 1 < this.queue.length) this.#load(this.index + 1);
+  }
+
+  previous() {
+    if (this.position > 3 || this.index <= 0) this.seek(0);
+    else this.#load(this.index - 1);
+  }
+
+  jump(index) {
+    if (this.queue[index]) this.#load(index);
+  }
+
+  seek(seconds) {
+    if (!this.current) return;
+    this.#audio.currentTime = Math.min(Math.max(0, seconds), this.duration || 0);
+    this.dispatchEvent(new Event("time"));
+  }
+
+  remove(index) {
+    if (index === this.index || !this.queue[index]) return;
+    this.queue.splice(index, 1);
+    if (index < this.index) this.index -= 1;
+    this.#tell();
+  }
+
+  clearNext() {
+    this.queue.length = this.index + 1;
+    this.#tell();
+  }
+
+  #load(index) {
+    this.index = index;
+    const song = this.current;
+    this.#audio.src = song.src || songUrl.audio(song.id);
+    this.#describe(song);
+    this.#start();
+    this.dispatchEvent(new Event("time"));
+  }
+
+  #start() {
+    this.#wanted = true;
+    this.#audio.play().catch((error) => {
+      if (error.name === "NotAllowedError") this.pause(); // the browser wants a click first
+    });
+    this.#tell();
+  }
+
+  #ended() {
+    if (this.index + 1 < this.queue.length) this.next();
+    else this.pause();
+  }
+
+  #failed() {
+    const song = this.current;
+    if (!song || !this.#audio.error) return;
+    this.#failures += 1;
+    const more = this.index + 1 < this.queue.length && this.#failures < MOST_FAILURES;
+    say(`“${apart(titleOf(song))}” cannot be played: its file is not there, or this browser does not know its format.${more ? " Going on with the next song." : ""}`, { kind: "bad" });
+    if (more) this.next();
+    else this.pause();
+    this.#tell();
+  }
+
+  #tell() {
+    if ("mediaSession" in navigator) navigator.mediaSession.playbackState = this.playing ? "playing" : "paused";
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #describe(song) {
+    if (!("mediaSession" in navigator)) return;
+    const artwork = song.src ? [] : [{ src: songUrl.cover(song.id, 480), sizes: "480x480" }];
+    navigator.mediaSession.metadata = new MediaMetadata({ title: titleOf(song), artist: song.artist, album: song.album || "", artwork });
+  }
+
+  #mediaKeys() {
+    if (!("mediaSession" in navigator)) return;
+    const keys = {
+      play: () => this.toggle(), pause: () => this.pause(), nexttrack: () => this.next(), previoustrack: () => this.previous(),
+      seekto: (event) => this.seek(event.seekTime), seekforward: () => this.seek(this.position + 10), seekbackward: () => this.seek(this.position - 10),
+    };
+    for (const [name, run] of Object.entries(keys)) {
+      try { navigator.mediaSession.setActionHandler(name, run); } catch { /* an older browser without this key */ }
+    }
+  }
+}
+
+function storedVolume() {
+  try {
+    const level = Number.parseFloat(localStorage.getItem(MEMORY));
+    return level >= 0 && level <= 1 ? level : 1;
+  } catch { return 1; }
+}
+
+function store(key, value) {
+  try { localStorage.setItem(key, value); } catch { /* a browser that keeps nothing */ }
+}
+
+export const player = new Player();
+
+export const isCurrent = (song) => Boolean(player.current) && (song.src ? player.current.src === song.src : player.current.id === song.id && !player.current.src);

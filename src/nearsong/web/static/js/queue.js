@@ -1,0 +1,82 @@
+// The panel with what comes next.   toggleQueue(), closeQueue()
+
+import { h, icon, replace } from "./dom.js";
+import { artistOf, count, longTime, time, titleOf } from "./format.js";
+import { player } from "./player.js";
+import { cover } from "./songs.js";
+
+const MOST = 200; // rows drawn; a queue may hold a whole library
+const panel = document.getElementById("queue-panel");
+const opener = () => document.getElementById("queue-toggle");
+
+export function toggleQueue() {
+  if (panel.hidden) open();
+  else closeQueue();
+}
+
+function open() {
+  panel.hidden = false;
+  opener().setAttribute("aria-expanded", "true");
+  draw();
+  panel.querySelector("h2").focus({ preventScroll: true });
+}
+
+export function closeQueue() {
+  if (panel.hidden) return;
+  const inside = panel.contains(document.activeElement);
+  panel.hidden = true;
+  opener().setAttribute("aria-expanded", "false");
+  if (inside) opener().focus();
+}
+
+function row(song, at) {
+  const playing = at === player.index;
+  return h("li", { class: ["queue-row", playing && "is-current"] },
+    h("button", {
+      class: "queue-song", type: "button", "aria-current": playing ? "true" : undefined, on: { click: () => player.jump(at) },
+      "aria-label": `${playing ? "Playing now" : "Play"}: ${titleOf(song)} by ${artistOf(song)}`,
+    }, cover(song, 40), h("span", { class: "queue-names" }, h("span", { class: "ellipsis" }, titleOf(song)), h("span", { class: "ellipsis muted small-text" }, artistOf(song))),
+    h("span", { class: "number muted small-text" }, time(song.seconds))),
+    h("button", {
+      class: "icon-button", type: "button", disabled: playing, "aria-label": `Remove ${titleOf(song)}`, on: { click: () => removeAt(at) },
+    }, icon("close")));
+}
+
+function removeAt(at) {
+  player.remove(at);
+  const rows = panel.querySelectorAll(".queue-row");
+  const next = rows[Math.min(at - player.index, rows.length - 1)];
+  next?.querySelector(".icon-button:not(:disabled)")?.focus();
+}
+
+function draw() {
+  if (panel.hidden) return;
+  if (!player.current) return closeQueue();
+  const held = panel.contains(document.activeElement);
+  const kept = panel.querySelector(".queue-list")?.scrollTop || 0;
+  const shown = player.queue.slice(player.index, player.index + MOST);
+  const after = player.queue.slice(player.index + 1);
+  const seconds = after.reduce((sum, song) => sum + (song.seconds || 0), 0);
+  const list = h("ol", { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Songs in the queue" }, shown.map((song, i) => row(song, player.index + i)));
+  replace(panel,
+    h("div", { class: "queue-head" }, h("h2", { tabindex: "-1" }, "What comes next"),
+      h("button", { class: "icon-button", type: "button", "aria-label": "Close what comes next", on: { click: closeQueue } }, icon("close"))),
+    h("div", { class: "queue-sum muted small-text" },
+      h("span", {}, after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : "Nothing after this one. Play a list, or add songs from their menu."),
+      after.length > 0 && h("button", { class: "button plain small", type: "button", on: { click: () => player.clearNext() } }, "Remove all")),
+    list,
+    after.length + 1 > shown.length && h("p", { class: "muted small-text queue-sum" }, `and ${count(after.length + 1 - shown.length, "more song")}`));
+  list.scrollTop = kept;
+  if (held && !panel.contains(document.activeElement)) panel.querySelector("h2").focus({ preventScroll: true }); // what had the focus is drawn anew
+}
+
+let drawn = "";
+player.addEventListener("change", () => {
+  const now = `${player.index}/${player.queue.map((song) => song.id ?? song.src).join()}`;
+  if (panel.hidden || now === drawn) { // only what changed the list draws it anew: the focus stays
+    if (panel.hidden) drawn = "";
+    return;
+  }
+  drawn = now;
+  draw();
+});

@@ -1,0 +1,53 @@
+// The theme: as the system has it, light or dark. A plain script in the head, so that nothing is painted in the wrong colours.
+//
+//   <html data-theme="light|dark"> where the reader chose; every [data-theme-toggle] goes through the three.
+//   document fires "themechange" when the colours change, for what is painted by hand (canvas).
+
+(() => {
+  "use strict";
+  const KEY = "nearsong.theme";
+  const ORDER = ["system", "light", "dark"];
+  const NAMES = { system: "as the system", light: "light", dark: "dark" };
+  const root = document.documentElement;
+
+  const read = () => {
+    try {
+      const kept = localStorage.getItem(KEY);
+      return ORDER.includes(kept) ? kept : "system";
+    } catch { return "system"; }
+  };
+
+  let theme = read();
+
+  const label = () => {
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) {
+      button.setAttribute("aria-label", `Colours: ${NAMES[theme]}`);
+      button.title = `Colours: ${NAMES[theme]}`;
+      button.dataset.theme = theme;
+    }
+  };
+
+  const apply = () => {
+    if (theme === "system") delete root.dataset.theme;
+    else root.dataset.theme = theme;
+    label();
+    document.dispatchEvent(new Event("themechange"));
+  };
+
+  apply();
+  document.addEventListener("DOMContentLoaded", label);
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("[data-theme-toggle]")) return;
+    theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
+    try { localStorage.setItem(KEY, theme); } catch { /* a browser that keeps nothing */ }
+    apply();
+  });
+  window.addEventListener("storage", (event) => {
+    if (event.key !== KEY) return;
+    theme = read();
+    apply();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
+  // wrong token: the service sends back to /login?wrong=1; without this script the line is hidden and the form works all the same
+  if (new URLSearchParams(location.search).has("wrong")) root.dataset.wrong = "";
+})();

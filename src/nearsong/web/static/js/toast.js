@@ -1,0 +1,38 @@
+// Short messages at the edge of the page, read out by screen readers.
+//
+//   say(text, {kind: "info" | "good" | "bad", seconds, action: {label, run}}) -> close()
+//   sayError(error): what went wrong in the service's own words; a cancelled request says nothing.
+
+import { h, icon } from "./dom.js";
+import { isAbort } from "./api.js";
+
+const ICONS = { info: "info", good: "check", bad: "warning" };
+const MOST = 3;
+
+export function say(text, { kind = "info", seconds = kind === "bad" ? 9 : 5, action } = {}) {
+  const region = document.getElementById("toasts");
+  if (!region) return () => {};
+  let timer = 0;
+  const close = () => {
+    clearTimeout(timer);
+    box.remove();
+  };
+  const box = h(
+    "div", { class: `toast toast-${kind}` }, icon(ICONS[kind] || "info"), h("p", {}, text),
+    action && h("button", { class: "button quiet small", type: "button", on: { click: () => { close(); action.run(); } } }, action.label),
+    h("button", { class: "icon-button small", type: "button", "aria-label": "Close this message", on: { click: close } }, icon("close")),
+  );
+  while (region.children.length >= MOST) region.firstElementChild.remove();
+  region.append(box);
+  const wait = () => { timer = setTimeout(close, seconds * 1000); };
+  box.addEventListener("mouseenter", () => clearTimeout(timer));
+  box.addEventListener("mouseleave", wait);
+  wait();
+  return close;
+}
+
+export function sayError(error) {
+  if (isAbort(error)) return;
+  if (error?.name !== "ApiError") console.error(error);
+  say(error?.detail || "Something went wrong in the page. Loading it again may help.", { kind: "bad" });
+}

@@ -1,0 +1,186 @@
+// What to do when something is missing: no songs, no listens, nothing learned. Each says one next step and how.
+//
+//   emptyLibrary(root, app) -> clean-up: the library view without a library, with a scan that can be started and watched
+//   nextStep(app) -> a banner with the next step for the library view, or null (dismissed, or nothing to do)
+//   command(text) -> a command to type, with a button that copies it
+//   listensDrop(app) -> a place to drop a listening history
+//   learnNote(app) -> the note of a song page while nothing is learned
+
+import { upload } from "../api.js";
+import { h, icon, replace } from "../dom.js";
+import { count, percent } from "../format.js";
+import { cancelJob, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
+import { say, sayError } from "../toast.js";
+
+const DISMISSED = "nearsong.dismissed";
+
+export function command(text) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Copied.", { kind: "good" });
+    } catch {
+      getSelection().selectAllChildren(code);
+      say("Marked: copy it with Ctrl + C.");
+    }
+  };
+  const code = h("code", { tabindex: "0" }, text);
+  return h("div", { class: "command" }, code, h("button", { class: "icon-button", type: "button", "aria-label": `Copy: ${text}`, on: { click: copy } }, icon("copy")));
+}
+
+export function emptyLibrary(root, app) {
+  app.title("Welcome");
+  const place = h("div", { class: "stack" });
+  const state = { stop: null };
+  replace(root, h("div", { class: "empty" },
+    icon("library"),
+    h("h1", { tabindex: "-1" }, "Let’s hear your music"),
+    h("p", { class: "muted" }, "nearsong listens to the files in a folder and finds out which songs are near each other. It never changes or sends your files."),
+    h("ol", { class: "steps", role: "list" },
+      h("li", { class: "is-now" }, h("div", {}, h("h2", {}, "Choose a folder with music"), place)),
+      h("li", {}, h("div", {}, h("h2", { class: "muted" }, "Give it a listening history"), h("p", { class: "muted" }, "From Last.fm, ListenBrainz or Spotify. It may be somebody else’s."))),
+      h("li", {}, h("div", {}, h("h2", { class: "muted" }, "Let it learn what listeners hear as near"), h("p", { class: "muted" }, "Takes some minutes. Songs nobody has played yet are found from then on."))))));
+  scanPlace(place, app, state);
+  return () => state.stop?.();
+}
+
+async function scanPlace(place, app, state) {
+  const fresh = () => replace(place, folderForm(app, watch), h("p", { class: "muted" }, app.status.may_add_folders ? "Or type in a terminal:" : "Type in a terminal, with your folder:"),
+    command("nearsong scan FOLDER"), h("p", { class: "muted small-text" }, "This page notices by itself when songs have come."));
+  const watch = (job) => watchScan(job, place, app, state, fresh);
+  fresh();
+  const timer = setInterval(async () => { // a scan in a terminal, too, brings the first songs
+    try { if ((await app.refreshStatus()).songs && !state.job) app.go("#/"); } catch { /* the banner tells */ }
+  }, 4000);
+  state.stop = () => clearInterval(timer);
+  try {
+    const job = await runningJob("scan");
+    if (job) watch(job);
+  } catch { /* the form works without */ }
+}
+
+function folderForm(app, started) {
+  if (!app.status.may_add_folders) return null;
+  const field = h("input", { class: "input", id: "folder", name: "folder", placeholder: "/home/me/Music", required: true, "aria-describedby": "folder-error", autocomplete: "off", spellcheck: "false" });
+  const wrong = h("p", { class: "field-error", id: "folder-error", role: "alert" });
+  const send = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    wrong.textContent = "";
+    try {
+      started(await startJob("scan", [field.value.trim()]));
+    } catch (error) {
+      wrong.textContent = error.detail || "That did not work.";
+      field.focus();
+    }
+    button.disabled = false;
+  };
+  const button = h("button", { class: "button", type: "submit" }, "Listen to it");
+  return h("form", { class: "stack", on: { submit: send } },
+    h("div", { class: "field" }, h("label", { for: "folder" }, "Folder on the computer that runs nearsong"), h("div", { class: "folder-form" }, field, button), wrong));
+}
+
+function watchScan(job, place, app, state, again) {
+  const box = progressBox(job);
+  const before = state.stop;
+  state.job = job;
+  replace(place, box.node, h("div", { class: "cluster" },
+    h("a", { class: "button", href: "#/", hidden: true, on: { click: (event) => { event.preventDefault(); state.job = null; app.refreshStatus().then(() => app.go("#/"), sayError); } } }, "Look at the first songs"),
+    h("button", { class: "button quiet small", type: "button", on: { click: () => cancelJob(job.id).catch(sayError) } }, "Stop")));
+  const stop = follow(job.id, async (now) => {
+    box.update(now);
+    if (now.done > 0) place.querySelector("a").hidden = false;
+    if (!isOver(now)) return;
+    state.job = null;
+    if (now.state === "failed") say(now.error || "The scan did not work.", { kind: "bad" });
+    await app.refreshStatus().catch(() => {});
+    if (app.status.songs) app.go("#/");
+    else again();
+  });
+  state.stop = () => {
+    before?.();
+    stop();
+  };
+}
+
+const STEPS = {
+  listens: {
+    icon: "people",
+    title: "Next: a listening history",
+    words: "So far songs are compared by sound alone. With a history of what people play, nearsong learns which sounds listeners hear as near.",
+    body: (app) => [listensDrop(app), command("nearsong listens import FILE")],
+  },
+  train: {
+    icon: "chart",
+    title: "Next: learn from the listens",
+    words: "The listening history is here. Learning takes some minutes; you can go on using the page.",
+    body: () => [h("a", { class: "button", href: "#/quality" }, "Start learning")],
+  },
+};
+
+export function nextStep(app) {
+  const step = STEPS[app.status?.step];
+  if (!step || dismissed().includes(app.status.step)) return null;
+  const name = app.status.step;
+  const box = h("section", { class: "note accent next-step", "aria-labelledby": "next-step-title", id: "next-step" },
+    icon(step.icon),
+    h("div", {}, h("h2", { id: "next-step-title" }, step.title), h("p", { class: "muted" }, step.words), h("div", { class: "cluster" }, step.body(app))),
+    h("button", { class: "icon-button", type: "button", "aria-label": "Hide this advice", on: { click: () => { dismiss(name); box.remove(); } } }, icon("close")));
+  return box;
+}
+
+export function listensDrop(app) {
+  const words = [icon("upload"), "Choose or drop the export"];
+  const input = h("input", { class: "visually-hidden", id: "listens-file", type: "file", on: { change: () => input.files[0] && take(input.files[0]) } });
+  const label = h("label", { class: "button small listens-drop", for: "listens-file" }, words);
+  const take = async (file) => {
+    input.disabled = true;
+    try {
+      const job = await upload("/listens", file, { onProgress: (part) => { label.textContent = `Sending ${percent(part)}`; } });
+      label.textContent = "Reading it";
+      const done = await finished(job);
+      if (done.state !== "done") throw Object.assign(new Error("job"), { name: "ApiError", detail: done.error || "The history was not read." });
+      say(found(done.result), { kind: "good" });
+      await app.refreshStatus();
+      app.go(location.hash || "#/");
+    } catch (error) {
+      sayError(error);
+      replace(label, words);
+    }
+    input.disabled = false;
+  };
+  label.addEventListener("dragover", (event) => { event.preventDefault(); event.stopPropagation(); label.classList.add("is-over"); });
+  label.addEventListener("dragleave", () => label.classList.remove("is-over"));
+  label.addEventListener("drop", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    label.classList.remove("is-over");
+    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+  });
+  return h("span", { class: "listens-place" }, input, label, h("span", { class: "muted small-text" }, "Last.fm, ListenBrainz, Spotify, or a table of who played what"));
+}
+
+export function learnNote(app) {
+  const ready = app.status?.step === "train" || app.status?.histories > 0;
+  return h("aside", { class: "note accent learn-note", "aria-label": "How to learn" }, icon("info"),
+    h("div", { class: "stack" }, h("p", {}, ready
+      ? "These are near by sound alone. There is a listening history: let nearsong learn from it what listeners hear as near, and this page shows both side by side."
+      : "These are near by sound alone. Give nearsong a listening history, and it learns what listeners hear as near; this page then shows both side by side."),
+    h("div", { class: "cluster" }, ready ? h("a", { class: "button small", href: "#/quality" }, "Start learning") : [listensDrop(app), command("nearsong listens import FILE")])));
+}
+
+const found = (result) => (result?.rows
+  ? `${count(result.rows, "line")} read. ${percent(result.share_found)} of what was played is in this library.` : "The listening history is here.");
+
+const finished = (job) => new Promise((resolve) => {
+  if (isOver(job)) resolve(job);
+  else follow(job.id, (now) => isOver(now) && resolve(now));
+});
+
+function dismissed() {
+  try { return JSON.parse(sessionStorage.getItem(DISMISSED)) || []; } catch { return []; }
+}
+
+function dismiss(name) {
+  try { sessionStorage.setItem(DISMISSED, JSON.stringify([...dismissed(), name])); } catch { /* it comes back next time */ }
+}

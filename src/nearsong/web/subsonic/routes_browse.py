@@ -1,0 +1,97 @@
+"""Methods to look through the library: artists, albums, songs, genres."""
+
+from typing import Any
+
+from nearsong.web.files import size_of
+from nearsong.web.subsonic.call import Call, Method
+from nearsong.web.subsonic.catalogue import IGNORED_ARTICLES
+from nearsong.web.subsonic.envelope import NOT_FOUND, ProtocolError
+from nearsong.web.subsonic.records import (
+    album_folder,
+    album_record,
+    artist_folder,
+    artist_record,
+    song_record,
+    song_records,
+)
+
+
+def get_indexes(call: Call) -> dict[str, Any]:
+    """List all artists by letter, for players that browse by folder."""
+    changed = round(call.catalogue.made * 1000)
+    since = call.asked.number("ifModifiedSince", -1, least=-1)
+    letters = call.catalogue.letters if since < changed else []
+    index = [{"name": letter, "artist": [artist_folder(one) for one in artists]} for letter, artists in letters]
+    return {"indexes": {"lastModified": changed, "ignoredArticles": IGNORED_ARTICLES, "index": index}}
+
+
+def get_artists(call: Call) -> dict[str, Any]:
+    """List all artists by letter."""
+    letters = call.catalogue.letters
+    index = [{"name": letter, "artist": [artist_record(one) for one in artists]} for letter, artists in letters]
+    return {"artists": {"ignoredArticles": IGNORED_ARTICLES, "index": index}}
+
+
+def get_music_directory(call: Call) -> dict[str, Any]:
+    """List what is in a folder: an artist's albums, or an album's songs."""
+    wanted = call.asked.need("id")
+    if wanted.startswith("ar-"):
+        artist = call.artist(wanted)
+        children = [album_folder(call.catalogue, album) for album in artist.albums]
+        return {"directory": {"id": artist.id, "name": artist.name, "child": children}}
+    if not wanted.startswith("al-"):
+        raise ProtocolError(NOT_FOUND, f"there is no folder {wanted[:40]!r}; getIndexes lists those of artists.")
+    album = call.album(wanted)
+    songs = song_records(call.catalogue, album.songs)
+    return {"directory": {"id": album.id, "parent": album.artist_id, "name": album.name, "child": songs}}
+
+
+def get_artist(call: Call) -> dict[str, Any]:
+    """Return an artist and its albums."""
+    artist = call.artist(call.asked.need("id"))
+    return {
+        "artist": {**artist_record(artist), "album": [album_record(call.catalogue, one) for one in artist.albums]}
+    }
+
+
+def get_album(call: Call) -> dict[str, Any]:
+    """Return an album and its songs."""
+    album = call.album(call.asked.need("id"))
+    return {"album": {**album_record(call.catalogue, album), "song": song_records(call.catalogue, album.songs)}}
+
+
+def get_song(call: Call) -> dict[str, Any]:
+    """Return a song."""
+    song = call.song(call.asked.need("id"))
+    return {"song": song_record(call.catalogue, song, size_of(song))}
+
+
+def get_genres(call: Call) -> dict[str, Any]:
+    """List all genres."""
+    found = [
+        {"songCount": songs, "albumCount": albums, "value": name} for name, songs, albums in call.catalogue.genres
+    ]
+    return {"genres": {"genre": found}}
+
+
+def get_album_info(call: Call) -> dict[str, Any]:
+    """Say that nothing more is known of an album."""
+    wanted = call.asked.need("id")
+    if wanted.startswith("al-"):
+        call.album(wanted)
+    else:
+        call.song(wanted)
+    return {"albumInfo": {}}
+
+
+METHODS: dict[str, Method] = {
+    "getIndexes": get_indexes,
+    "getMusicDirectory": get_music_directory,
+    "getArtists": get_artists,
+    "getArtist": get_artist,
+    "getAlbum": get_album,
+    "getSong": get_song,
+    "getGenres": get_genres,
+    "getAlbumInfo": get_album_info,
+    "getAlbumInfo2": get_album_info,
+}

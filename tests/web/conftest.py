@@ -1,0 +1,125 @@
+"""What tests of the service share: a service on a trained library, clients of it, and a server that really runs."""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from nearsong.library import Library
+from nearsong.web.app import create_app
+from nearsong.web.server import Server, configuration, listen
+from nearsong.web.service import Service
+from nearsong.web.settings import ServeSettings
+
+ADDRESS = "http://127.0.0.1:8337"
+
+
+class InProcess(httpx.BaseTransport):
+    """Speaks to an application without a network, from a test that is no coroutine."""
+
+    def __init__(self, app: Any, address: str) -> None:
+        self._app = app
+        self._transport = httpx.ASGITransport(app=app, raise_app_exceptions=False, client=(address, 4321))
+        self._running = ExitStack()
+        self._portal = self._running.enter_context(start_blocking_portal())
+        self._running.enter_context(self._portal.wrap_async_context_manager(app.router.lifespan_context(app)))
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        whole = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        return self._portal.call(self._answer, whole)
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        response = await self._transport.handle_async_request(request)
+        body = b"".join([part async for part in response.stream])
+        return httpx.Response(response.status_code, headers=response.headers, stream=httpx.ByteStream(body))
+
+    def close(self) -> None:
+        self._running.close()
+
+
+class Client(httpx.Client):
+    """A client that knows the service behind it."""
+
+    def __init__(self, service: Service, address: str, caller: str) -> None:
+        self.service = service
+        super().__init__(transport=InProcess(create_app(service), caller), base_url=address)
+
+
+@pytest.fixture
+def make_client(trained, monkeypatch) -> Iterator[Callable[..., Client]]:
+    """Return a function that makes clients of services with other settings, on the same trained library."""
+    monkeypatch.setattr("nearsong.web.service.LOOK_SECONDS", 0.05)
+    with ExitStack() as open_ones:
+
+        def make(
+            library: Library | None = None, address: str = ADDRESS, caller: str = "127.0.0.1", **settings: Any
+        ) -> Client:
+            service = Service(trained if library is None else library, ServeSettings(**settings))
+            return open_ones.enter_context(Client(service, address, caller))
+
+        yield make
+
+
+@pytest.fixture
+def client(make_client) -> Client:
+    """A client of a service on a trained library; ``client.service`` is the service."""
+    return make_client()
+
+
+@pytest.fixture
+def service(client) -> Service:
+    """The service behind ``client``."""
+    return client.service
+
+
+@pytest.fixture
+def empty_client(make_client, tmp_path) -> Iterator[Client]:
+    """A client of a service on a library without songs."""
+    with Library.open(tmp_path / "empty" / "library.sqlite") as library:
+        client = make_client(library)
+        yield client
+        client.close()
+
+
+@pytest.fixture(scope="session")
+def served(trained_file, tmp_path_factory) -> Iterator[str]:
+    """The address of a server that really runs, with a trained library of its own."""
+    place = shutil.copy(trained_file, tmp_path_factory.mktemp("served") / "library.sqlite")
+    with Library.open(place) as library, running(library, ServeSettings(port=0)) as address:
+        yield address
+
+
+class running:  # noqa: N801 - used as a function
+    """A server in a thread while a block runs; gives its address."""
+
+    def __init__(self, library: Library, settings: ServeSettings) -> None:
+        self._listener = listen(settings)
+        service = Service(library, settings)
+        self._server = Server(configuration(service), service)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        deadline = time.monotonic() + 60
+        while not self._server.started:
+            assert self._thread.is_alive(), "the server has ended"
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+        return "http://127.0.0.1:{}".format(self._listener.getsockname()[1])
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(60)
+        self._listener.close()
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    logging.getLogger("httpx").setLevel(logging.WARNING)

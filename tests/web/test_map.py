@@ -1,0 +1,94 @@
+"""The map: columns of all songs, made once, drawn first where there is none."""
+
+import base64
+import threading
+
+import numpy as np
+import pytest
+
+from nearsong.library.drawn_map import draw
+from nearsong.web import map_answer
+
+
+def unpacked(column):
+    raw = np.frombuffer(base64.b64decode(column["bytes"]), np.uint8).reshape(-1, column["width"])
+    return (raw.astype(np.int64) << (8 * np.arange(column["width"]))).sum(axis=1)
+
+
+@pytest.fixture
+def drawn(client, trained):
+    return draw(trained)
+
+
+def test_every_column_has_a_row_for_every_song(client, drawn):
+    found = client.get("/api/v1/map").json()
+    snapshot = client.service.snapshot
+    ids = unpacked(found["ids"]).tolist()
+    assert sorted(ids) == [song.id for song in snapshot.space.songs]
+    assert found["songs"] == 72
+    assert found["missing"] == 0
+    for name in ("artist", "genre", "years", "seconds", "plays"):
+        assert len(unpacked(found[name])) == 72
+    positions = unpacked(found["positions"]).reshape(-1, 2)
+    assert np.abs(positions / 65535 - drawn.points).max() < 1e-4
+    for row, number in enumerate(ids):
+        song = snapshot.song(number)
+        assert found["titles"][row] == song.title
+        assert found["artists"][unpacked(found["artist"])[row]] == song.artist
+        assert found["genres"][unpacked(found["genre"])[row]] == song.genre
+        assert unpacked(found["years"])[row] == song.year
+    assert found["model"] == {"id": snapshot.model.id, "kind": "learned"}
+    assert {label[0] for label in found["genre_labels"]} <= set(range(len(found["genres"])))
+
+
+def test_compressed_or_not_it_is_the_same_and_it_is_made_once(client, drawn, monkeypatch):
+    made = []
+    whole = map_answer.map_columns
+    monkeypatch.setattr(map_answer, "map_columns", lambda *given: made.append(1) or whole(*given))
+    packed = client.get("/api/v1/map", headers={"Accept-Encoding": "gzip"})
+    plain = client.get("/api/v1/map", headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert packed.json() == plain.json()
+    threads = [threading.Thread(target=client.get, args=("/api/v1/map",)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+def test_a_map_that_has_not_changed_is_not_sent_again(client, drawn, trained):
+    tag = client.get("/api/v1/map").headers["etag"]
+    assert client.get("/api/v1/map", headers={"If-None-Match": tag}).status_code == 304
+    draw(trained, seed=5)
+    again = client.get("/api/v1/map", headers={"If-None-Match": tag})
+    assert again.status_code == 200
+    assert again.headers["etag"] != tag
+
+
+def test_without_a_map_one_is_drawn_and_those_who_ask_meanwhile_are_told_of_the_same_work(make_client):
+    client = make_client(jobs_per_hour=1)
+    first = client.get("/api/v1/map")
+    assert first.status_code == 202
+    job = first.json()
+    assert job["kind"] == "map"
+    assert first.headers["location"] == f"/api/v1/jobs/{job['id']}"
+    again = client.get("/api/v1/map")
+    assert again.status_code in (200, 202)
+    if again.status_code == 202:
+        assert again.json()["id"] == job["id"]
+    assert client.service.jobs.wait(job["id"], 60).state == "done"
+    assert client.get("/api/v1/map").status_code == 200
+
+
+def test_a_map_that_cannot_be_drawn_is_not_begun_again_and_again(make_client, monkeypatch):
+    client = make_client(jobs_per_hour=2)
+    monkeypatch.setattr(client.service.jobs, "_command", ("/bin/false",))
+    answers = []
+    for _ in range(4):
+        answer = client.get("/api/v1/map")
+        answers.append(answer.status_code)
+        if answer.status_code == 202:
+            client.service.jobs.wait(answer.json()["id"], 30)
+    assert answers == [202, 202, 429, 429]

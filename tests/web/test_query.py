@@ -1,0 +1,223 @@
+"""A file that nobody has heard before is sent, heard and answered, and leaves nothing behind."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import music_library
+from nearsong.audio.workers import AudioWorkers
+from nearsong.library.file_tags import write_tags
+from nearsong.library.hearing import hear_upload_with
+from nearsong.library.records import Tags
+from nearsong.web import uploads
+
+
+class Shared(AudioWorkers):
+    """Workers that several services use in turn: to start a process takes longer than a test."""
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def workers():
+    made = Shared(hear_upload_with, workers=2, memory=uploads.MEMORY)
+    yield made
+    AudioWorkers.close(made)
+
+
+@pytest.fixture(autouse=True)
+def _started_once(workers, monkeypatch):
+    monkeypatch.setattr(uploads, "AudioWorkers", lambda *_function, **_options: workers)
+
+
+@pytest.fixture
+def new_song(tmp_path):
+    """Return a function that writes a song of a style that the library does not have, tagged."""
+
+    def make(style: int = 1, ending: str = "flac", seconds: float = 3.0, tags: Tags | None = None):
+        path = tmp_path / f"new {style}.{ending}"
+        soundfile.write(path, music_library.sound(style, 9_999, seconds), music_library.RATE)
+        write_tags(path, tags or Tags("New Band", "Unheard", genre=music_library.STYLES[style]))
+        return path
+
+    return make
+
+
+def send(client, content: bytes | Path, name: str = "song.flac", **params):
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    return client.post("/api/v1/query", files={"file": (name, data)}, params=params)
+
+
+def left(client) -> list[str]:
+    """Return what is left of files that were sent."""
+    folder = client.service.uploads.folder
+    assert folder.stat().st_mode & 0o077 == 0  # for this user alone
+    return sorted(path.name for path in folder.iterdir() if path.name != "in-use" and path.suffix != ".npz")
+
+
+def test_a_new_file_is_near_songs_of_its_style_as_learned_and_by_sound_with_reasons(client, new_song):
+    response = send(client, new_song(2), "whatever.flac", n=8)
+    assert response.status_code == 200, response.text
+    found = response.json()
+    assert (found["artist"], found["title"], found["name"]) == ("New Band", "Unheard", "whatever.flac")
+    assert (found["damage"], found["kept"]) == (None, False)
+    assert found["seconds"] == pytest.approx(3.0, abs=0.05)
+    assert found["model"] == {"id": client.service.snapshot.model.id, "kind": "learned"}
+    assert len(found["songs"]) == len(found["native"]) == len(found["why"]) == 8
+    assert {near["song"]["genre"] for near in found["songs"]} == {"high pulses"}
+    assert found["songs"] != found["native"]
+    for near, why in zip(found["songs"], found["why"], strict=True):
+        assert near["distance"] == pytest.approx(why["distance"], rel=1e-6)
+        assert why["query"] == "New Band - Unheard"
+        assert why["sentences"]
+    assert left(client) == []
+
+
+def test_the_answer_is_what_the_library_says_of_the_same_file(client, new_song, trained):
+    path = new_song(0)
+    found = send(client, path, n=5).json()
+    expected = trained.similar(path, n=5)
+    assert [near["song"]["id"] for near in found["songs"]] == [near.song.id for near in expected]
+    distances = [near["distance"] for near in found["songs"]]
+    np.testing.assert_allclose(distances, [near.distance for near in expected], rtol=1e-5)
+    place = np.frombuffer(base64.b64decode(found["heard"]["place"]), "<f4")
+    np.testing.assert_allclose(place, trained.load_model().project(trained.load_model().encode(path)), rtol=1e-5)
+    assert found["heard"]["model"] == trained.active_model
+
+
+def test_what_a_file_does_not_say_is_guessed_from_the_senders_name_and_not_from_ours(client, tmp_path):
+    soundfile.write(tmp_path / "x.wav", music_library.sound(1, 5), music_library.RATE)
+    found = send(client, tmp_path / "x.wav", "Some One - A Song.wav").json()
+    assert (found["artist"], found["title"]) == ("Some One", "A Song")
+    found = send(client, tmp_path / "x.wav", "recording.wav").json()
+    assert (found["artist"], found["title"], found["name"]) == ("", "recording", "recording.wav")
+
+
+BAD = {
+    "text": (b"hello " * 1000, "is not audio that can be read"),
+    "empty": (b"", "the file has no bytes"),
+    "a page": (b"<html><script>alert(1)</script></html>" * 50, "is not audio"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_sound_is_one_line_without_our_paths(client, kind):
+    content, words = BAD[kind]
+    response = send(client, content, "../../etc/my song.mp3")
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    said = response.json()
+    assert said["type"] == "urn:nearsong:unusable-audio"
+    assert said["detail"].startswith("my song.mp3: ")
+    assert words in said["detail"]
+    assert "/" not in said["detail"].replace("; ", "")
+    assert "\n" not in said["detail"]
+    assert left(client) == []
+
+
+def test_silence_and_a_moment_are_refused(client, tmp_path):
+    soundfile.write(tmp_path / "silent.wav", np.zeros(44_100), 22_050)
+    said = send(client, tmp_path / "silent.wav", "silent.wav").json()
+    assert said["detail"] == "silent.wav: holds silence alone; there is nothing to compare."
+    soundfile.write(tmp_path / "short.wav", music_library.sound(1, 5)[:500], 22_050)
+    said = send(client, tmp_path / "short.wav", "short.wav").json()
+    assert said["detail"].startswith("short.wav: is shorter than the ")
+    assert said["status"] == 422
+
+
+def test_a_file_that_breaks_off_is_used_and_said(client, new_song):
+    whole = new_song(1, "wav").read_bytes()
+    found = send(client, whole[: len(whole) * 2 // 3], "half.wav").json()
+    assert found["seconds"] < 2.5
+    assert found["damage"].startswith("damaged (its last ")
+    assert "/" not in found["damage"]
+
+
+def test_of_a_long_file_the_beginning_is_heard_and_that_is_said(make_client, new_song):
+    client = make_client(upload_minutes=1 / 60)
+    found = send(client, new_song(1, seconds=3.0)).json()
+    assert found["seconds"] == pytest.approx(1.0, abs=0.05)
+    assert found["damage"] == "it is longer than 1 seconds; so much from its start was heard."
+
+
+def test_a_decoder_that_takes_too_long_is_stopped_and_nothing_is_left(make_client, new_song, monkeypatch):
+    monkeypatch.setattr(uploads, "AudioWorkers", AudioWorkers)
+    client = make_client(upload_seconds=0.05)
+    client.service.uploads.warm()
+    response = send(client, new_song(1, seconds=600.0), "endless.flac")
+    assert response.status_code == 422
+    assert response.json()["detail"] == "endless.flac: took longer than 0.05 s to read; it was left out."
+    assert left(client) == []
+
+
+def test_another_model_hears_with_its_own_ear(client, new_song, trained):
+    path = new_song(1)
+    first = send(client, path).json()
+    native = next(row.id for row in trained.models() if row.kind == "native")
+    trained.use_model(native)
+    client.service.refresh()
+    second = send(client, path).json()
+    assert (first["model"]["kind"], second["model"]["kind"]) == ("learned", "native")
+    assert [near["song"]["id"] for near in second["songs"]] == [near["song"]["id"] for near in first["native"]]
+
+
+def test_an_empty_library_says_so_before_the_file_comes(empty_client, new_song):
+    response = send(empty_client, new_song(1))
+    assert response.status_code == 409
+    assert response.json()["type"] == "urn:nearsong:empty-library"
+
+
+@pytest.mark.parametrize(("n", "status"), [(0, 422), (51, 422), (50, 200), ("many", 422)])
+def test_how_many_is_bounded(client, new_song, n, status):
+    assert send(client, new_song(1), n=n).status_code == status
+
+
+def test_too_many_files_in_a_minute_are_refused_with_a_time(make_client):
+    client = make_client(uploads_per_minute=2)
+    assert [send(client, b"no").status_code for _ in range(3)] == [422, 422, 429]
+    response = send(client, b"no")
+    assert 1 <= int(response.headers["Retry-After"]) <= 60
+    assert response.json()["type"] == "urn:nearsong:too-many-requests"
+
+
+# ---- keeping
+
+
+def test_nothing_is_kept_where_there_is_no_folder_for_it(client, new_song):
+    response = send(client, new_song(1), keep=True)
+    assert response.status_code == 403
+    assert response.json()["type"] == "urn:nearsong:not-kept"
+
+
+def test_a_file_is_kept_under_a_safe_name_and_comes_into_the_library(make_client, new_song, tmp_path):
+    folder = tmp_path / "kept"
+    client = make_client(keep=folder)
+    tags = Tags("AC/DC", "../..\\Thunder: struck?")
+    path = new_song(2, tags=tags)
+    found = send(client, path, "x.flac", keep=True).json()
+    assert found["kept"] is True
+    (kept,) = folder.iterdir()
+    assert kept.name == "AC_DC - .._.._Thunder_ struck_.flac"
+    assert kept.read_bytes() == path.read_bytes()
+    (job,) = client.get("/api/v1/jobs").json()
+    assert job["kind"] == "scan"
+    ended = client.service.jobs.wait(job["id"], 60)
+    assert ended.state == "done", ended.error
+    assert ended.result["added"] == 1
+    client.service.refresh()
+    songs = client.get("/api/v1/songs", params={"search": "thunder"}).json()
+    assert [song["artist"] for song in songs["items"]] == ["AC/DC"]
+    assert left(client) == []
+
+
+def test_a_file_without_a_known_ending_is_heard_but_not_kept(make_client, new_song, tmp_path):
+    client = make_client(keep=tmp_path / "kept")
+    assert send(client, new_song(1), "song.exe").status_code == 200
+    response = send(client, new_song(1), "song.exe", keep=True)
+    assert response.status_code == 422
+    assert "does not end like an audio file's" in response.json()["detail"]
+    assert not (tmp_path / "kept").exists()

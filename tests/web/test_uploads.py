@@ -1,0 +1,329 @@
+"""Bodies that lie, dawdle, break off or are no forms, on a real connection; and what is left on disk: nothing."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearsong.errors import UnreadableAudioError
+from nearsong.library.records import Tags
+from nearsong.web import uploads as uploads_module
+from nearsong.web.problems import ApiError
+from nearsong.web.receiving import LONGEST_NAME, Received, display_name, known_ending
+from nearsong.web.settings import ServeSettings
+from nearsong.web.uploads import PREFIX, Uploads, remove_left_folders, safe_file_name, without_path
+
+from .conftest import running
+
+BOUNDARY = "----a line between parts"
+START = (
+    f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="song.mp3"\r\n'
+    "Content-Type: audio/mpeg\r\n\r\n"
+).encode()
+END = f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+class Line:
+    """A connection to a server, byte by byte."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.removeprefix("http://").split(":")
+        self.host = f"{host}:{port}"
+        self.socket = socket.create_connection((host, int(port)), timeout=60)
+
+    def ask(self, *headers: str, kind: str = f'multipart/form-data; boundary="{BOUNDARY}"') -> None:
+        lines = ["POST /api/v1/query HTTP/1.1", f"Host: {self.host}", f"Content-Type: {kind}", *headers, "", ""]
+        self.send("\r\n".join(lines).encode())
+
+    def send(self, data: bytes) -> None:
+        with contextlib.suppress(ConnectionError):  # it may have said what it thinks of it already
+            self.socket.sendall(data)
+
+    def chunk(self, data: bytes) -> None:
+        self.send(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def answer(self) -> tuple[int, str]:
+        found = b""
+        with contextlib.suppress(ConnectionError):
+            while data := self.socket.recv(1 << 16):
+                found += data
+                _, _, body = found.partition(b"\r\n\r\n")
+                if b'"detail"' in body and body.endswith(b"}"):
+                    break
+        return int(found.split()[1]), found.decode()
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@pytest.fixture
+def real(trained):
+    """Return a function that connects to a server with tight limits; ``real.uploads`` are its uploads."""
+    with contextlib.ExitStack() as open_ones:
+        server = running(trained, ServeSettings(port=0, upload_megabytes=1))
+        address = open_ones.enter_context(server)
+
+        def connect() -> Line:
+            line = Line(address)
+            open_ones.callback(line.close)
+            return line
+
+        connect.uploads = server._server._service.uploads
+        connect.uploads.receive_seconds = 1.0
+        yield connect
+
+
+def left(uploads: Uploads) -> list[str]:
+    return sorted(path.name for path in uploads.folder.iterdir() if path.name != "in-use" and path.suffix != ".npz")
+
+
+def until_nothing_is_left(uploads: Uploads) -> None:
+    deadline = time.monotonic() + 30
+    while left(uploads):
+        assert time.monotonic() < deadline, left(uploads)
+        time.sleep(0.02)
+
+
+def test_bodies_that_cannot_work_are_refused_and_leave_nothing(real):
+    too_long = real()
+    too_long.ask(f"Content-Length: {3 << 20}")  # and nothing more: the answer does not wait for the body
+    status, said = too_long.answer()
+    assert (status, "the file is larger than 1 MB" in said, "connection: close" in said.lower()) == (413, True, True)
+
+    liar = real()
+    liar.ask("Transfer-Encoding: chunked")  # says nothing of its length, and goes on and on
+    liar.chunk(START)
+    for _ in range(40):
+        liar.chunk(bytes(64 << 10))
+    status, said = liar.answer()
+    assert (status, "the file is larger than 1 MB" in said) == (413, True)
+
+    around = real()
+    around.ask("Transfer-Encoding: chunked")
+    around.chunk(START + b"sound" + END)
+    for _ in range(3):
+        around.chunk(b"x" * (64 << 10))
+    status, said = around.answer()
+    assert (status, "there is too much around the file" in said) == (400, True)
+
+    slow = real()
+    slow.ask("Content-Length: 100000")
+    slow.send(START)
+    for _ in range(30):
+        slow.send(b"x")
+        time.sleep(0.05)
+    status, said = slow.answer()
+    assert (status, "the file did not arrive within 1 s" in said) == (408, True)
+
+    other = real()
+    other.ask("Content-Length: 2", kind="application/json")
+    other.send(b"{}")
+    status, said = other.answer()
+    assert (status, "send multipart/form-data with the file in the field" in said) == (415, True)
+    until_nothing_is_left(real.uploads)
+
+
+FORMS = {
+    "nothing": (b"", "has no whole field"),
+    "no form": (b"hello", "the form cannot be read"),
+    "no end": (START + b"sound", "has no whole field"),
+    "two files": (START + b"one\r\n" + START + b"two" + END, "it has two files"),
+    "another field": (START.replace(b'"file"', b'"other"') + b"x" + END, "a field 'other' and only 'file' is known"),
+    "no name": (START.replace(b'name="file"; ', b"") + b"x" + END, "only 'file' is known"),
+    "many headers": (START[:-2] + b"X: y\r\n" * 100 + b"\r\nx" + END, "the form cannot be read"),
+    "a long header": (START[:-2] + b"X: " + b"y" * 20_000 + b"\r\n\r\nx" + END, "the form cannot be read"),
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_forms_that_are_none_are_said_in_one_line(client, kind):
+    body, words = FORMS[kind]
+    header = {"Content-Type": f'multipart/form-data; boundary="{BOUNDARY}"'}
+    response = client.post("/api/v1/query", content=body, headers=header)
+    assert response.status_code == 400
+    assert words in response.json()["detail"]
+    assert left(client.service.uploads) == []
+
+
+def test_a_caller_who_hangs_up_leaves_nothing(real):
+    line = real()
+    line.ask("Content-Length: 500000")
+    line.send(START + bytes(100_000))
+    deadline = time.monotonic() + 30
+    while not left(real.uploads) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    line.close()
+    until_nothing_is_left(real.uploads)
+    assert real.uploads._busy == 0
+
+
+def test_beyond_a_few_callers_are_asked_to_come_back(client):
+    uploads = client.service.uploads
+    with contextlib.ExitStack() as places:
+        for _ in range(uploads_module.AT_ONCE + uploads_module.WAITING):
+            places.enter_context(uploads._place())
+        response = client.post("/api/v1/query", files={"file": ("x.mp3", b"x")})
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "5"
+        assert "8 files are being heard already" in response.json()["detail"]
+    assert client.post("/api/v1/query", files={"file": ("x.mp3", b"x")}).status_code == 422
+
+
+def test_no_more_than_two_are_heard_at_once(client, monkeypatch):
+    uploads, now, most, lock = client.service.uploads, [0], [0], threading.Lock()
+
+    def slow(*_arguments):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.1)
+        with lock:
+            now[0] -= 1
+        raise UnreadableAudioError("x", "no")
+
+    monkeypatch.setattr(uploads._workers, "run", slow)
+    threads = [
+        threading.Thread(target=client.post, args=("/api/v1/query",), kwargs={"files": {"file": ("x.mp3", b"x")}})
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [2]
+
+
+def test_a_worker_that_crashes_costs_its_own_file_only_and_leaves_nothing(client, monkeypatch, tmp_path):
+    (tmp_path / "crashing.py").write_text(
+        "import os, signal\ndef hear(*a):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import crashing
+
+    uploads = client.service.uploads
+    monkeypatch.setattr(uploads._workers, "_function", crashing.hear)
+    response = client.post("/api/v1/query", files={"file": ("my song.mp3", b"x")})
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith("my song.mp3: its decoder crashed (exit code")
+    assert left(uploads) == []
+    sys.modules.pop("crashing")
+
+
+# ---- names
+
+
+@given(st.text(max_size=400))
+@settings(max_examples=300, deadline=None)
+def test_no_name_of_a_sender_is_a_path(sent):
+    shown = display_name(sent)
+    assert shown
+    assert len(shown) <= LONGEST_NAME
+    assert not set(shown) & set("/\\\0\n\r\u202e")
+    assert shown.strip(". ")
+    shown.encode()
+    kept = safe_file_name(sent)
+    assert Path(kept).name == kept
+    assert not kept.startswith(".")
+    assert len(kept.encode()) <= 180
+    assert not set(kept) & set('/\\:*?"<>|\0\n')
+
+
+def test_a_long_name_keeps_its_ending():
+    assert display_name("x" * 500 + ".flac").endswith("x.flac")
+    assert known_ending("a.FLAC", {".flac", ".mp3"}) == ".flac"
+    assert known_ending("a.flac.exe", {".flac"}) == ""
+
+
+def test_messages_have_the_senders_name_in_place_of_the_path(tmp_path):
+    file = Received(tmp_path / "u1" / "upload.mp3", "my song.mp3", ".mp3", 5)
+    text = f"[Errno 2] no such file: '{file.path}'\nin {file.path.parent}"
+    assert without_path(text, file) == "[Errno 2] no such file: 'my song.mp3' in "
+
+
+# ---- keeping
+
+
+@pytest.fixture
+def kept(tmp_path):
+    uploads = Uploads(ServeSettings(keep=tmp_path / "kept"))
+    yield uploads
+    uploads.close()
+
+
+def received(tmp_path, content: bytes, ending: str = ".mp3") -> Received:
+    path = tmp_path / f"upload{ending}"
+    path.write_bytes(content)
+    return Received(path, f"x{ending}", ending, len(content))
+
+
+def test_files_of_one_name_are_kept_side_by_side_and_the_same_file_once(kept, tmp_path):
+    tags = Tags("Band", "Song")
+    names = [kept.keep(received(tmp_path, content), tags).name for content in (b"one", b"two", b"one", b"three")]
+    assert names == ["Band - Song.mp3", "Band - Song (2).mp3", "Band - Song.mp3", "Band - Song (3).mp3"]
+    folder = tmp_path / "kept"
+    assert sorted(os.listdir(folder)) == ["Band - Song (2).mp3", "Band - Song (3).mp3", "Band - Song.mp3"]
+    assert (folder / "Band - Song (2).mp3").read_bytes() == b"two"
+
+
+def test_a_file_system_without_links_keeps_files_too(kept, tmp_path, monkeypatch):
+    def link(*_names):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    names = [kept.keep(received(tmp_path, content), Tags("", "Song")).name for content in (b"one", b"two")]
+    assert names == ["Song.mp3", "Song (2).mp3"]
+    assert sorted(os.listdir(tmp_path / "kept")) == ["Song (2).mp3", "Song.mp3"]
+
+
+def test_a_folder_that_cannot_be_written_is_said(kept, tmp_path):
+    (tmp_path / "kept").write_text("a file is in the way")
+    with pytest.raises(ApiError, match="the file cannot be kept") as caught:
+        kept.keep(received(tmp_path, b"x"), Tags("", "Song"))
+    assert caught.value.status == 507
+
+
+# ---- folders
+
+
+def test_closing_removes_the_folder(tmp_path):
+    uploads = Uploads(ServeSettings())
+    folder = uploads.folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    uploads.close()
+    assert not folder.exists()
+
+
+def test_folders_of_killed_services_go_and_those_of_running_ones_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    script = (
+        "from nearsong.web.uploads import Uploads\nfrom nearsong.web.settings import ServeSettings\nimport time\n"
+        "folder = Uploads(ServeSettings()).folder\n(folder / 'song.mp3').write_text('x')\n"
+        "print(folder, flush=True)\ntime.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert folder.parent == tmp_path
+        (tmp_path / f"{PREFIX}young").mkdir()
+        old = tmp_path / f"{PREFIX}old"
+        old.mkdir()
+        os.utime(old, (1, 1))
+        (tmp_path / f"{PREFIX}file").write_text("no folder of ours")
+        (tmp_path / "music").mkdir()
+        (tmp_path / f"{PREFIX}link").symlink_to(tmp_path / "music")
+        remove_left_folders(tmp_path)
+        assert (folder / "song.mp3").exists()
+        assert not old.exists()
+        process.kill()
+        process.wait()
+    remove_left_folders(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted(["music", f"{PREFIX}young", f"{PREFIX}file", f"{PREFIX}link"])
+    shutil.rmtree(tmp_path / f"{PREFIX}young")
