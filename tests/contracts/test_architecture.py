@@ -24,6 +24,7 @@ DOORS = {
     "rich": {"cli"},
     "fastapi": {"web"},
     "starlette": {"web"},
+    "anyio": {"web"},
     "pydantic": {"web"},
     "uvicorn": {"web"},
     "prometheus_client": {"web"},

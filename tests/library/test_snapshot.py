@@ -180,6 +180,20 @@ def test_a_song_that_is_not_there_says_so(trained, shot):
         trained.similar(7)
 
 
+def test_a_seed_made_earlier_is_asked_for_where_its_song_is_now(trained, shot):
+    seed, other = shot.seed(5), shot.seed(9)
+    assert shot._as(shot.space, seed) is seed
+    with trained._store.writing() as connection:  # the file has another sound by now
+        trained._store.songs.put_places(connection, shot.model.id, np.array([5]), other.place[None])
+    later = trained.snapshot(now=True)
+    assert later.similar([seed], 4) == later.similar([later.seed(5)], 4) != shot.similar([seed], 4)
+    trained._store.songs.set_missing([5], True)
+    gone = trained.snapshot(now=True)
+    for ask in (lambda: gone.similar([seed]), lambda: gone.playlist([seed]), lambda: gone.why(seed, [other])):
+        with pytest.raises(NoSuchSongError, match="the file of song 5 is gone"):
+            ask()
+
+
 def test_a_library_without_songs_says_what_to_do(trained, tmp_path):
     with Library.open(tmp_path / "empty.sqlite") as library, pytest.raises(EmptyLibraryError, match="holds no songs"):
         library.snapshot()

@@ -101,8 +101,8 @@ class running:  # noqa: N801 - used as a function
 
     def __init__(self, library: Library, settings: ServeSettings) -> None:
         self._listener = listen(settings)
-        service = Service(library, settings)
-        self._server = Server(configuration(service), service)
+        self.service = Service(library, settings)
+        self._server = Server(configuration(self.service), self.service)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
 
     def __enter__(self) -> str:
@@ -112,7 +112,7 @@ class running:  # noqa: N801 - used as a function
             assert self._thread.is_alive(), "the server has ended"
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.02)
-        return "http://127.0.0.1:{}".format(self._listener.getsockname()[1])
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def __exit__(self, *_error: object) -> None:
         self._server.should_exit = True

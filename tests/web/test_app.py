@@ -33,7 +33,9 @@ def until(condition, seconds=20.0):
 # ---- the page
 
 
-@pytest.mark.parametrize("address", ["/", "/static/index.html", "/static/js/app.js", "/static/css/tokens.css", "/docs"])
+@pytest.mark.parametrize(
+    "address", ["/", "/static/index.html", "/static/js/app.js", "/static/css/tokens.css", "/docs"]
+)
 def test_what_a_browser_keeps_it_asks_about_each_time(client, address):
     answer = client.get(address)
     assert answer.status_code == 200
@@ -206,7 +208,9 @@ def test_many_at_once_are_all_answered(served):
     def ask(song):
         with httpx.Client(base_url=served, timeout=60) as client:
             answers = [client.get("/api/v1/similar", params={"seed": song, "n": 5}) for _ in range(5)]
-        found.append([(answer.status_code, [one["song"]["id"] for one in answer.json()["songs"]]) for answer in answers])
+        found.append(
+            [(answer.status_code, [one["song"]["id"] for one in answer.json()["songs"]]) for answer in answers]
+        )
 
     found = []
     threads = [threading.Thread(target=ask, args=(1 + song % 3,)) for song in range(30)]

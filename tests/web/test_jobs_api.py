@@ -188,18 +188,17 @@ def test_following_ends_with_the_service(trained, go):
     with server as address:
         slowly(server._server._service, go)
         job = httpx.post(f"{address}/api/v1/jobs", json={"kind": "train"}, timeout=60).json()
-        ended = threading.Event()
+        followed, ended = threading.Event(), threading.Event()
 
         def follow() -> None:
             with httpx.stream("GET", f"{address}/api/v1/jobs/{job['id']}/events", timeout=60) as response:
                 for _ in response.iter_lines():
-                    pass
+                    followed.set()
             ended.set()
 
         thread = threading.Thread(target=follow)
         thread.start()
-        while server._server._service.jobs.get(job["id"]).done == 0:
-            time.sleep(0.02)
+        assert followed.wait(60)
     assert ended.wait(30)
     thread.join()
     assert server._server._service.jobs.get(job["id"]).state == "cancelled"

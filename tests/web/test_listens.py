@@ -1,4 +1,4 @@
-"""Listening histories that are sent: read in the background, called as their sender calls them, gone from the disk."""
+"""Listening histories that are sent: read in the background, called as their sender calls them, gone afterwards."""
 
 import gzip
 import io

@@ -21,7 +21,9 @@ def ids(songs):
 @pytest.mark.parametrize("dials", [{}, {"diversity": 0.6, "shuffle": 3}, {"drift": 1.0, "artist_gap": 0}])
 def test_a_draft_is_what_the_library_makes(client, trained, dials):
     answer = client.post("/api/v1/playlists/draft", json={"seeds": [1, 30], "length": 12, **dials}).json()
-    rules = PlaylistRules(length=12, **{("seed" if name == "shuffle" else name): value for name, value in dials.items()})
+    rules = PlaylistRules(
+        length=12, **{("seed" if name == "shuffle" else name): value for name, value in dials.items()}
+    )
     songs, notes = trained.playlist(1, 30, rules=rules)
     assert ids(answer["songs"]) == [song.id for song in songs]
     assert answer["notes"] == notes
@@ -156,13 +158,22 @@ def test_a_saved_playlist_is_exported_under_its_name(client):
     assert answer.headers["content-disposition"] == (
         "attachment; filename=\"-b-c.m3u8\"; filename*=UTF-8''%C3%84-b-c.m3u8"
     )
-    assert json.loads(client.get(f"/api/v1/playlists/{number}/export?format=jspf").text)["playlist"]["title"] == "Ä/b\\c"
+    assert (
+        json.loads(client.get(f"/api/v1/playlists/{number}/export?format=jspf").text)["playlist"]["title"] == "Ä/b\\c"
+    )
     assert client.get(f"/api/v1/playlists/{number}/export?format=exe").status_code == 422
     assert client.get("/api/v1/playlists/999/export").status_code == 404
 
 
 def test_a_hostile_name_cannot_add_a_header_or_leave_the_folder(client):
-    for name in ('x"\r\nSet-Cookie: a=b', "../../etc/passwd", "a\x00b", '"; filename="evil.exe', "<script>", "\u202egpj"):
+    for name in (
+        'x"\r\nSet-Cookie: a=b',
+        "../../etc/passwd",
+        "a\x00b",
+        '"; filename="evil.exe',
+        "<script>",
+        "\u202egpj",
+    ):
         answer = client.post("/api/v1/playlists/export", json={"name": name, "songs": [1]})
         assert answer.status_code == 200
         assert "set-cookie" not in answer.headers

@@ -61,7 +61,9 @@ def test_a_port_that_is_none_is_refused(port):
 PRIVATE = ["/api/v1/status", "/api/v1/songs", "/api/v1/songs/1/audio", "/api/v1/metrics", "/openapi.json", "/docs"]
 
 
-@pytest.mark.parametrize("path", [*PRIVATE, "/static/index.html", "/static/js/app.js", "/static/login.html", "/api/v1/x"])
+@pytest.mark.parametrize(
+    "path", [*PRIVATE, "/static/index.html", "/static/js/app.js", "/static/login.html", "/api/v1/x"]
+)
 def test_everything_private_demands_the_token(guarded, path):
     answer = guarded.get(path)
     assert answer.status_code == 401
@@ -210,7 +212,9 @@ def test_we_answer_to_our_own_names(client, host):
     assert client.get("/api/v1/health", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8337", "", "192.0.2.9"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8337", "", "192.0.2.9"]
+)
 def test_a_foreign_name_that_leads_here_is_refused(client, host):
     answer = client.get("/api/v1/songs", headers={"Host": host})
     assert answer.status_code == 421
@@ -275,7 +279,9 @@ def test_our_own_page_and_programs_can(client, headers):
 
 def test_the_log_in_form_comes_from_a_page_that_sends_no_referrer(guarded):
     assert guarded.post("/login", data={"token": TOKEN}, headers={"Origin": "null"}).status_code == 303
-    assert guarded.post("/login", data={"token": TOKEN}, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert (
+        guarded.post("/login", data={"token": TOKEN}, headers={"Origin": "https://evil.example"}).status_code == 403
+    )
 
 
 def test_reading_from_elsewhere_is_left_to_the_browsers_own_rules(client):

@@ -103,7 +103,15 @@ def test_why_of_a_song_and_itself_or_of_none(client):
 
 
 def test_an_empty_library_is_problem_409(empty_client):
-    for path in ("/similar?seed=1", "/why?query=1&other=2", "/songs", "/songs/1", "/songs/1/audio", "/genres", "/map"):
+    for path in (
+        "/similar?seed=1",
+        "/why?query=1&other=2",
+        "/songs",
+        "/songs/1",
+        "/songs/1/audio",
+        "/genres",
+        "/map",
+    ):
         answer = empty_client.get(f"/api/v1{path}")
         assert answer.status_code == 409
         assert answer.json()["type"] == "urn:nearsong:empty-library"
@@ -113,7 +121,9 @@ def test_names_from_strangers_come_as_json_and_nothing_else(client, trained):
     song = client.service.snapshot.space.songs[1]
     hostile = '<img src=x onerror=alert(1)>"\r\nX-Evil: 1\u2028</script>\udce9'
     rows = client.service.snapshot.space.songs
-    rows[1] = type(song)(**{name: getattr(song, name) for name in song.__slots__} | {"artist": hostile, "title": hostile})
+    rows[1] = type(song)(
+        **{name: getattr(song, name) for name in song.__slots__} | {"artist": hostile, "title": hostile}
+    )
     for path in ("/similar?seed=1&n=72", f"/songs/{song.id}", f"/why?query=1&other={song.id}"):
         answer = client.get(f"/api/v1{path}")
         assert answer.status_code == 200

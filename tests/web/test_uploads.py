@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -94,8 +93,12 @@ def until_nothing_is_left(uploads: Uploads) -> None:
 
 
 def test_bodies_that_cannot_work_are_refused_and_leave_nothing(real):
+    far_too_long = real()
+    far_too_long.ask(f"Content-Length: {3 << 30}")  # and nothing more: the answer does not wait for the body
+    assert far_too_long.answer()[0] == 413
+
     too_long = real()
-    too_long.ask(f"Content-Length: {3 << 20}")  # and nothing more: the answer does not wait for the body
+    too_long.ask(f"Content-Length: {3 << 19}")
     status, said = too_long.answer()
     assert (status, "the file is larger than 1 MB" in said, "connection: close" in said.lower()) == (413, True, True)
 
@@ -306,24 +309,24 @@ def test_folders_of_killed_services_go_and_those_of_running_ones_stay(tmp_path, 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     script = (
         "from nearsong.web.uploads import Uploads\nfrom nearsong.web.settings import ServeSettings\nimport time\n"
-        "folder = Uploads(ServeSettings()).folder\n(folder / 'song.mp3').write_text('x')\n"
-        "print(folder, flush=True)\ntime.sleep(600)\n"
+        "uploads = Uploads(ServeSettings())\n(uploads.folder / 'song.mp3').write_text('x')\n"
+        "print(uploads.folder, flush=True)\ntime.sleep(600)\n"
     )
+    others = [f"{PREFIX}young", f"{PREFIX}file", f"{PREFIX}link"]
+    (tmp_path / others[0]).mkdir()
+    (tmp_path / others[1]).write_text("no folder of ours")
+    (tmp_path / "music").mkdir()
+    (tmp_path / others[2]).symlink_to(tmp_path / "music")
+    old = tmp_path / f"{PREFIX}old"
+    old.mkdir()
+    os.utime(old, (1, 1))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        folder = Path(process.stdout.readline().strip())
-        assert folder.parent == tmp_path
-        (tmp_path / f"{PREFIX}young").mkdir()
-        old = tmp_path / f"{PREFIX}old"
-        old.mkdir()
-        os.utime(old, (1, 1))
-        (tmp_path / f"{PREFIX}file").write_text("no folder of ours")
-        (tmp_path / "music").mkdir()
-        (tmp_path / f"{PREFIX}link").symlink_to(tmp_path / "music")
-        remove_left_folders(tmp_path)
-        assert (folder / "song.mp3").exists()
-        assert not old.exists()
-        process.kill()
-        process.wait()
+        try:
+            folder = Path(process.stdout.readline().strip())
+            remove_left_folders(tmp_path)
+            of_running = (folder.parent, sorted(os.listdir(folder)), old.exists())
+        finally:
+            process.kill()
+    assert of_running == (tmp_path, ["in-use", "song.mp3"], False)
     remove_left_folders(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted(["music", f"{PREFIX}young", f"{PREFIX}file", f"{PREFIX}link"])
-    shutil.rmtree(tmp_path / f"{PREFIX}young")
+    assert sorted(os.listdir(tmp_path)) == sorted(["music", *others])

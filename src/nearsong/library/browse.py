@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
 
 from nearsong.library.made_once import made_once
 from nearsong.library.records import Song
-from nearsong.library.search import SongFinder
+from nearsong.library.search import SongFinder, nearly
 from nearsong.names import artist_key, primary_artist
 from nearsong.validation import check_choice, check_count
 
@@ -343,8 +341,7 @@ class _Words:
         if not strokes:
             return []
         beginnings = [other[: len(word)] for other in self.vocabulary]
-        distances = process.cdist([word], beginnings, scorer=OSA.distance, score_cutoff=strokes, dtype=np.uint8)[0]
-        return [(place, place + 1) for place in np.flatnonzero(distances <= strokes).tolist()]
+        return [(place, place + 1) for place in nearly(word, beginnings, strokes)]
 
 
 def folded(text: str) -> str:

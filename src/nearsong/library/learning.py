@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import LibraryError
+from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.listeners import Listening, SourceListens, build_listening
 from nearsong.library.made_once import made_once
 from nearsong.library.matching import Catalogue, Matched, MatchReport, match, match_report
@@ -184,7 +184,7 @@ def _current(store: Store) -> int:
     """Return the ear that all songs were heard with."""
     ear_id = store.models.current_ear
     if ear_id is None:
-        raise LibraryError("the library holds no songs yet; begin with `nearsong scan FOLDER`.")
+        raise EmptyLibraryError("the library holds no songs yet; begin with `nearsong scan FOLDER`.")
     unheard = store.songs.unheard(ear_id)
     if store.models.setting(PENDING) is not None and unheard:
         raise LibraryError(

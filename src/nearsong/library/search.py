@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
 from nearsong.errors import UnclearSongError
 from nearsong.library.records import Song
@@ -228,6 +229,20 @@ class SongFinder:
             firsts.setdefault(self._keys[place], place)
         names = [self._songs[place].name for place in firsts.values()]
         raise _unclear(f"{_quoted(said)} fits {len(firsts):,} songs", names, "say which one")
+
+
+def nearly(word: str, others: Sequence[str], strokes: int) -> list[int]:
+    """Return the places of those words that become another with at most so many strokes.
+
+    A stroke puts in, takes out or changes a letter, or swaps two neighbours.
+
+    Examples
+    --------
+    >>> nearly("beatels", ["beatles", "beetles", "battles", "kinks"], 1)
+    [0]
+    """
+    found: Any = process.cdist([word], others, scorer=OSA.distance, score_cutoff=strokes, dtype=np.uint8)
+    return np.flatnonzero(found[0] <= strokes).tolist()
 
 
 def _quoted(said: str) -> str:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -239,17 +240,17 @@ class Snapshot:
             return self._cold_starts[n, most]
 
     def _as(self, space: Space, seed: Seed) -> Seed:
-        """Return a seed where a space has it."""
+        """Return a seed where a space has it now; it may have been made a while ago, or for the other metric."""
+        if seed.song is not None:
+            song = self.song(seed.song.id)
+            fits = seed.model_id == space.model_id and seed.song is song
+            return seed if fits else seed_of_song(space, song)
         if seed.model_id == space.model_id:
             return seed
-        if seed.song is not None:
-            return seed_of_song(space, self.song(seed.song.id))
         here = {self.space.model_id} | ({self.native.model_id} if is_made(self, "native") else set())
         if seed.vector is None or seed.model_id not in here:
             raise _of_another_model(seed.name)
-        place = space.model.project(seed.vector)
-        keys = seed.artist_key, seed.title_key
-        return Seed(seed.name, place, None, seed.vector, *keys, space.model_id, seed.path)
+        return replace(seed, place=space.model.project(seed.vector), model_id=space.model_id)
 
     def _plays_for(self, filters: Filters | None, space: Space) -> npt.NDArray[np.float64] | None:
         if filters is None or filters.fewer_plays is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import EmptyLibraryError, LibraryError
+from nearsong.errors import EmptyLibraryError, LibraryError, NoSuchSongError
 from nearsong.library.calibration import Calibration
 from nearsong.library.index import PlaceIndex
 from nearsong.library.made_once import made_once
@@ -115,7 +115,7 @@ class Space:
         """Return where a song is."""
         row = self.row_of.get(song.id)
         if row is None:
-            raise LibraryError(f"{song.name} (id {song.id}) has no place yet; run `nearsong scan`.")
+            raise NoSuchSongError(f"{song.name} (id {song.id}) has no place yet; run `nearsong scan`.")
         place: npt.NDArray[np.float32] = self.places[row]
         return place
 

@@ -2,8 +2,8 @@
 
 One question reads all places from memory to multiply them once; thirty-two read them once for all. Nobody waits for
 company: as many threads as there are processors for answer at the same time, each takes along what waits by then, and
-a question that comes alone is answered alone, at once. More threads than that would only be in each other's way: where
-BLAS has threads of its own, eight that multiply at once take ten times as long as eight in turn.
+a question that comes alone is answered alone, at once. More threads would be in each other's way: where BLAS has
+threads of its own, questions that multiply at the same time cost several times what they cost in turn.
 """
 
 import threading
@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
 from threadpoolctl import threadpool_info
 
 from nearsong.executor import available_processors

@@ -14,6 +14,8 @@ from nearsong.library.why import Why
 
 Plays = Mapping[int, float]
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 class Json(Response):
     """Plain values that are known to fit their schema, written at once: no record is made of every song."""
@@ -22,7 +24,7 @@ class Json(Response):
 
     def render(self, content: Any) -> bytes:
         """Return the bytes."""
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(content).encode()
 
 
 def readable(text: str) -> str:

@@ -51,11 +51,25 @@ def describe(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
+ANY = {401: "The token is needed.", 421: "The service is not called that.", 503: "The library is kept busy."}
+"""Problems that any operation may answer with ..."""
+
+WRITING = {
+    400: "The request cannot be read.",
+    403: "A page of another site asks.",
+    413: "The request is too large.",
+    422: "The request is not valid.",
+}
+"""... and those of one that takes something."""
+
+
 def _use_problems(found: dict[str, Any]) -> None:
-    """Let every operation's 422 be the problem that it is."""
+    """Name for every operation the problems that it shares with others."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path in found["paths"].values():
-        for operation in path.values():
+        for method, operation in path.items():
             answers = operation["responses"]
-            if "422" in answers and "application/json" in answers["422"].get("content", {}):
-                answers["422"] = {"description": "The request is not valid.", "content": content}
+            if "application/json" in answers.get("422", {}).get("content", {}):
+                answers["422"] = {"description": WRITING[422], "content": content}
+            for status, words in {**ANY, **(WRITING if method != "get" else {})}.items():
+                answers.setdefault(str(status), {"description": words, "content": content})

@@ -133,7 +133,7 @@ async def receive(
 
 def _check_announced(request: Request, most_bytes: int) -> None:
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > most_bytes + FORM_BYTES:
+    if announced.isascii() and announced.isdigit() and int(announced[:20]) > most_bytes + FORM_BYTES:
         raise too_large(most_bytes)
 
 

@@ -202,7 +202,7 @@ class Door:
         query = request.query_params
         if path == "/" and "token" in query and request.method in SAFE_METHODS:
             return self._from_link(request)
-        if path in OPEN_PATHS or path.startswith(OPEN_BELOW) or self.has_session(request):
+        if _is_open(path) or self.has_session(request):
             return None
         scheme, _, said = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and said.strip():
@@ -230,6 +230,11 @@ class Door:
         if not self.try_token(request, request.query_params["token"]):
             return RedirectResponse("/login?wrong=1", 303, {"Cache-Control": "no-store"})
         return self.let_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+
+
+def _is_open(path: str) -> bool:
+    """Say whether an address needs no token; one that goes up again may lead anywhere."""
+    return path in OPEN_PATHS or (path.startswith(OPEN_BELOW) and ".." not in path)
 
 
 def _unauthorised(detail: str, more: str = "") -> Response:

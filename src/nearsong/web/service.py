@@ -131,10 +131,15 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """Return the service of an application, for routes."""
+    """Return the service of the application that a request came to."""
     service: Service = request.app.state.service
     return service
 
 
-Shared = Annotated[Service, Depends(service_of)]
+async def _shared(request: Request) -> Service:
+    """Return the service to a route; a plain function would be called in a thread of its own, for each request."""
+    return service_of(request)
+
+
+Shared = Annotated[Service, Depends(_shared)]
 """What a route takes to get the service."""

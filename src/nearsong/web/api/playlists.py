@@ -40,7 +40,10 @@ FORMATS = {"m3u8": "audio/x-mpegurl; charset=utf-8", "jspf": "application/json"}
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file, to keep.",
-        "content": {kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in FORMATS.values()},
+        "content": {
+            "audio/x-mpegurl": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "object"}},
+        },
     },
     **responses(404, 409, 422),
 }

@@ -45,7 +45,7 @@ const app = {
     if (error?.name !== "ApiError") console.error(error);
     const missing = error?.status === 404;
     app.title(missing ? "Not here" : "That did not work");
-    replace(root, h("div", { class: "empty" }, icon(missing ? "search" : "warning"),
+    replace(root, h("div", { class: "empty is-failure" }, icon(missing ? "search" : "warning"),
       h("h1", { tabindex: "-1" }, missing ? "This is not here" : "That did not work"),
       h("p", { class: "muted" }, error?.detail || "Something went wrong in the page."),
       h("div", { class: "cluster" },
@@ -121,7 +121,7 @@ function watchLink() {
     if (link.up) {
       clearTimeout(timer);
       app.refreshStatus().catch(() => {});
-      if (root.querySelector(".empty")) route(); // what failed while it was gone may work now
+      if (root.querySelector(".is-failure")) route(); // what failed while it was gone may work now
       return;
     }
     replace(banner, icon("warning"), h("p", {}, "nearsong does not answer just now. Is it still running? The page tries again by itself."),
@@ -130,6 +130,7 @@ function watchLink() {
   });
 }
 
+history.scrollRestoration = "manual"; // views that are long remember their place themselves
 drawShell();
 watchLink();
 startPlayerBar();

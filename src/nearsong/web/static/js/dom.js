@@ -6,6 +6,7 @@
 //               everything else as an attribute (null, undefined and false leave it out, true gives "").
 //     children  nodes, strings, numbers, arrays of them; null and false are left out.
 //   icon(name, {label}) -> SVG element, hidden from screen readers unless it has a label. Names: see icons.js.
+//   iconButton(name, label, run, props) -> <button class="icon-button"> with an icon, a name for screen readers and what a press does
 //   clear(node) -> node, without children.        replace(node, ...children) -> node, with only these.
 //   announce(text): says it to a screen reader, and shows nothing.
 
@@ -59,6 +60,10 @@ export function icon(name, { label } = {}) {
     svg.append(path);
   }
   return svg;
+}
+
+export function iconButton(name, label, run, props = {}) {
+  return h("button", { class: "icon-button", type: "button", "aria-label": label, on: { click: run }, ...props }, icon(name));
 }
 
 export function clear(node) {

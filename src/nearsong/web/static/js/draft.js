@@ -3,7 +3,9 @@
 //   draft.addSeed(song), draft.addHeard({name, heard}), draft.removeSeed(at)
 //   draft.setSongs(songs, name): a new list of these songs       draft.add(songs): songs at its end
 //   draft.state: what there is now (read only)                   draft.change(values, {undo}): set some of it
+//   draft.open(playlist), draft.restart(), draft.markSaved({id, name, songs}), draft.forget(id)
 //   draft.undo(): as it was before the last change that can be undone; draft.canUndo, draft.undoWords
+//   draft.undoer: a function for a message's Undo button, good until something else changes
 //   draft.request(): the body of POST /playlists/draft           draft.unsaved: whether saving would change something
 //   Fires "change"; the state is new then.
 
@@ -29,6 +31,7 @@ const EMPTY = Object.freeze({
   made: false, // the songs are the service's answer, and nobody has changed them since
   name: "",
   saved: null, // {id, name, songs: [id]} as the service has it
+  line: 0, // which playlist this is the state of: undoing within one does not forget that it was saved
 });
 
 const brief = (song) => Object.fromEntries(
@@ -38,7 +41,8 @@ const brief = (song) => Object.fromEntries(
 class Draft extends EventTarget {
   constructor() {
     super();
-    this.past = [];
+    this.past = []; // [words, state, serial number]
+    this.serial = 0;
     this.undoWords = "";
     this.state = { ...EMPTY };
     try {
@@ -50,7 +54,7 @@ class Draft extends EventTarget {
   /** Set some of the state; `undo` says in words what undoing would take back. */
   change(values, { undo = "" } = {}) {
     if (undo) {
-      this.past = [...this.past.slice(1 - MOST_UNDONE), [undo, this.state]];
+      this.past = [...this.past.slice(1 - MOST_UNDONE), [undo, this.state, (this.serial += 1)]];
       this.undoWords = undo;
     }
     this.state = { ...this.state, ...values };
@@ -72,8 +76,33 @@ class Draft extends EventTarget {
     this.keep();
   }
 
+  /** A function that takes back the last change, and only that: it says false once there was another one. */
+  get undoer() {
+    const wanted = this.past.at(-1)?.[2];
+    return () => {
+      if (this.past.at(-1)?.[2] !== wanted) return false;
+      this.undo();
+      return true;
+    };
+  }
+
+  get nextLine() { return 1 + Math.max(this.state.line, ...this.past.map(([, state]) => state.line)); }
+
   /** Begin a new list; what was there can be had back. */
-  restart() { this.change({ ...EMPTY }, { undo: "Starting anew" }); }
+  restart() { this.change({ ...EMPTY, line: this.nextLine }, { undo: "Starting anew" }); }
+
+  /** The list is in the service now: {id, name, songs}. */
+  markSaved(saved) {
+    const { line } = this.state;
+    this.past = this.past.map(([words, state, serial]) => [words, state.line === line ? { ...state, saved } : state, serial]);
+    this.change(saved ? { saved, name: saved.name } : { saved });
+  }
+
+  /** The service has deleted a list; begin a new one. */
+  forget(id) {
+    this.past = this.past.map(([words, state, serial]) => [words, state.saved?.id === id ? { ...state, saved: null } : state, serial]);
+    this.change({ ...EMPTY, line: this.nextLine });
+  }
 
   addSeed(song) {
     const { state } = this;
@@ -94,7 +123,7 @@ class Draft extends EventTarget {
 
   setSongs(songs, name = "") {
     const dials = (({ length, between, diversity, drift }) => ({ length, between, diversity, drift }))(this.state);
-    this.change({ ...EMPTY, ...dials, songs: songs.map(brief), name }, { undo: "Replacing the list" });
+    this.change({ ...EMPTY, ...dials, songs: songs.map(brief), name, line: this.nextLine }, { undo: "Replacing the list" });
   }
 
   /** Put songs at the end; says how many were not there yet. */
@@ -119,7 +148,8 @@ class Draft extends EventTarget {
   /** Take on a playlist of the service (PlaylistOut). */
   open(playlist) {
     const songs = playlist.items.map(brief), saved = { id: playlist.id, name: playlist.name, songs: songs.map((song) => song.id) };
-    this.change({ ...EMPTY, songs, saved, name: playlist.name }, { undo: this.unsaved ? `Opening ${playlist.name}` : "" });
+    const notes = playlist.gone ? [`${playlist.gone === 1 ? "1 song of it is" : `${playlist.gone} songs of it are`} no longer in the library.`] : [];
+    this.change({ ...EMPTY, songs, saved, notes, name: playlist.name, line: this.nextLine }, { undo: this.unsaved ? `Opening ${playlist.name}` : "" });
   }
 
   get unsaved() {

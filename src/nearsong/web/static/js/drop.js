@@ -19,7 +19,8 @@ export function takeDropped() {
 const brings = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
 
 export function startDrop(app) {
-  const veil = h("div", { class: "drop-veil", "aria-hidden": true, hidden: true }, h("div", {}, icon("wave"), h("p", {}, "Let go to find what sounds like it")));
+  const veil = h("div", { class: "drop-veil", "aria-hidden": true, hidden: true },
+    h("div", {}, icon("wave"), h("p", {}, "Let go to find what sounds like it")));
   document.body.append(veil);
   const show = (on) => {
     veil.hidden = !on;

@@ -7,6 +7,7 @@
 //   day(seconds since 1970) "16 Nov 2025"          megabytes(bytes) "3.4 MB"
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const TURNS = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/;
 const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 export function time(seconds) {
@@ -53,4 +54,4 @@ export const titleOf = (song) => song.title || "(no title)";
 export const artistOf = (song) => song.artist || "(no artist)";
 
 /** A name may turn the direction of what follows (Hebrew, or a joke in a tag): Unicode's isolates keep that to itself. */
-export const apart = (name) => `\u2068${name}\u2069`;
+export const apart = (name) => (TURNS.test(name) ? `\u2068${name}\u2069` : name);

@@ -74,7 +74,8 @@ export function progressBox(job) {
     const words = now.state === "waiting" ? "Waiting for its turn" : now.stage || "Working";
     replace(
       node,
-      h("div", { class: "progress-words" }, h("span", {}, words), now.total > 0 && h("span", { class: "number muted" }, `${number(now.done)} of ${number(now.total)}`)),
+      h("div", { class: "progress-words" }, h("span", {}, words),
+        now.total > 0 && h("span", { class: "number muted" }, `${number(now.done)} of ${number(now.total)}`)),
       h("div", {
         class: ["bar", share === null && "unknown"], role: "progressbar", "aria-label": words, "aria-valuemin": 0, "aria-valuemax": 100,
         "aria-valuenow": share ?? undefined, vars: { "--part": `${share ?? 0}%` },

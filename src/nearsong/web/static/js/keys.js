@@ -3,7 +3,7 @@
 //   startKeys(): space plays and pauses, / goes to the search, ? shows the list, N and P next and previous, ...
 //   showHelp(): opens the list
 
-import { h, icon, replace } from "./dom.js";
+import { h, iconButton, replace } from "./dom.js";
 import { player } from "./player.js";
 
 const HELP = [
@@ -22,7 +22,7 @@ const HELP = [
 ];
 
 const WRITES = "input:not([type=range], [type=checkbox], [type=radio], [type=button], [type=file]), textarea, select, [contenteditable]";
-const PRESSES = "button, a[href], summary, input, [role=menuitem], [role=option], [role=slider], [role=tab]";
+const PRESSES = "button, summary, input:not([type=range]), [role=menuitem], [role=option], [role=tab]"; // what space presses; a link it does not
 
 const KEYS = {
   "/": search,
@@ -67,7 +67,7 @@ export function showHelp() {
   replace(
     dialog,
     h("div", { class: "dialog-head" }, h("h2", { id: "help-title" }, "Keys"),
-      h("button", { class: "icon-button", type: "button", "aria-label": "Close", on: { click: close } }, icon("close"))),
+      iconButton("close", "Close", close)),
     h("dl", { class: "key-list" }, HELP.map((line) => h("div", {},
       h("dt", {}, line.slice(0, -1).map((part) => (Array.isArray(part) ? keys(part) : ` ${part} `))), h("dd", {}, line.at(-1))))),
   );

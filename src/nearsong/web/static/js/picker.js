@@ -1,7 +1,7 @@
 // A field that finds songs while one types (a combobox).
 //
-//   songPicker({label, placeholder, find(text, signal) -> offers, pick(offer), id, wait, keep}) -> {node, input, clear()}
-//     wait: milliseconds without a key before `find` is asked; keep: the title stays in the field after a choice
+//   songPicker({label, placeholder, find(text, signal) -> offers, pick(offer), id, wait, slash}) -> {node, input, clear()}
+//     wait: milliseconds without a key before `find` is asked; slash: a signal until which the key / leads here
 //     offer   {song} or {song, note}: what is shown is its title, its artist and the note
 //   findSongs(text, signal) -> offers, by the service
 
@@ -15,7 +15,7 @@ export async function findSongs(text, signal) {
   return page.items.map((song) => ({ song, note: page.fuzzy ? "written alike" : "" }));
 }
 
-export function songPicker({ label, placeholder, find, pick, id, wait = WAIT, keep = false }) {
+export function songPicker({ label, placeholder, find, pick, id, wait = WAIT, slash = null }) {
   let offers = [], chosen = 0, timer = 0, asked = null;
   const list = h("ul", { class: "picker-list", role: "listbox", id: `${id}-list`, "aria-label": "Songs found", hidden: true });
   const input = h("input", {
@@ -81,7 +81,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT, ke
   function take(at) {
     const offer = offers[at];
     if (!offer) return;
-    input.value = keep ? offer.song.title : "";
+    input.value = "";
     offers = [];
     close();
     pick(offer);
@@ -101,5 +101,13 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT, ke
     event.stopPropagation();
   }
 
+  if (slash) {
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input:not([type=range]), select, textarea, dialog")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      input.focus();
+    }, { capture: true, signal: slash });
+  }
   return { node, input, clear: () => { input.value = ""; close(); } };
 }

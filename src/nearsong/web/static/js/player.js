@@ -149,7 +149,8 @@ class Player extends EventTarget {
     if (!song || !this.#audio.error) return;
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MOST_FAILURES;
-    say(`“${apart(titleOf(song))}” cannot be played: its file is not there, or this browser does not know its format.${more ? " Going on with the next song." : ""}`, { kind: "bad" });
+    const reason = "its file is not there, or this browser does not know its format.";
+    say(`“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Going on with the next song." : ""}`, { kind: "bad" });
     if (more) this.next();
     else this.pause();
     this.#tell();
@@ -191,4 +192,8 @@ function store(key, value) {
 
 export const player = new Player();
 
-export const isCurrent = (song) => Boolean(player.current) && (song.src ? player.current.src === song.src : player.current.id === song.id && !player.current.src);
+export function isCurrent(song) {
+  const now = player.current;
+  if (!now) return false;
+  return song.src || now.src ? now.src === song.src : now.id === song.id;
+}

@@ -1,27 +1,26 @@
 // The bar at the bottom: cover, names, buttons, seek and volume. It draws what player.js knows.
 
-import { announce, h, icon, replace } from "./dom.js";
+import { announce, h, icon, iconButton, replace } from "./dom.js";
 import { artistOf, time, titleOf } from "./format.js";
 import { player } from "./player.js";
 import { closeQueue, toggleQueue } from "./queue.js";
 import { artistHref, artistLink, cover, songHref } from "./songs.js";
 
 const bar = document.getElementById("player");
-const button = (name, label, run, more = {}) => h("button", { class: "icon-button", type: "button", "aria-label": label, on: { click: run }, ...more }, icon(name));
 
 let [shown, dragging] = [null, false];
 
 const parts = {
   song: h("div", { class: "player-song" }),
-  previous: button("previous", "Previous song", () => player.previous(), { id: "previous" }),
-  toggle: button("play", "Play", () => player.toggle(), { id: "play-toggle", class: "icon-button player-toggle" }),
-  next: button("next", "Next song", () => player.next(), { id: "next" }),
+  previous: iconButton("previous", "Previous song", () => player.previous(), { id: "previous" }),
+  toggle: iconButton("play", "Play", () => player.toggle(), { id: "play-toggle", class: "icon-button player-toggle" }),
+  next: iconButton("next", "Next song", () => player.next(), { id: "next" }),
   now: h("span", { class: "player-time number", "aria-hidden": true }, "0:00"),
   seek: h("input", { class: "slider", id: "seek", type: "range", min: 0, max: 100, step: 1, value: 0, "aria-label": "Position in the song" }),
   all: h("span", { class: "player-time number", "aria-hidden": true }, "0:00"),
-  mute: button("volume", "Sound off", () => { player.muted = !player.muted; }, { id: "mute" }),
+  mute: iconButton("volume", "Sound off", () => { player.muted = !player.muted; }, { id: "mute" }),
   volume: h("input", { class: "slider", id: "volume", type: "range", min: 0, max: 100, step: 5, value: 100, "aria-label": "Volume" }),
-  queue: button("queue", "What comes next", () => toggleQueue(), { id: "queue-toggle", "aria-expanded": false, "aria-controls": "queue-panel" }),
+  queue: iconButton("queue", "What comes next", () => toggleQueue(), { id: "queue-toggle", "aria-expanded": false, "aria-controls": "queue-panel" }),
 };
 
 export function startPlayerBar() {

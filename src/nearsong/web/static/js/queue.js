@@ -1,6 +1,6 @@
 // The panel with what comes next.   toggleQueue(), closeQueue()
 
-import { h, icon, replace } from "./dom.js";
+import { h, iconButton, replace } from "./dom.js";
 import { artistOf, count, longTime, time, titleOf } from "./format.js";
 import { player } from "./player.js";
 import { cover } from "./songs.js";
@@ -35,11 +35,10 @@ function row(song, at) {
     h("button", {
       class: "queue-song", type: "button", "aria-current": playing ? "true" : undefined, on: { click: () => player.jump(at) },
       "aria-label": `${playing ? "Playing now" : "Play"}: ${titleOf(song)} by ${artistOf(song)}`,
-    }, cover(song, 40), h("span", { class: "queue-names" }, h("span", { class: "ellipsis" }, titleOf(song)), h("span", { class: "ellipsis muted small-text" }, artistOf(song))),
+    }, cover(song, 40), h("span", { class: "queue-names" },
+      h("span", { class: "ellipsis" }, titleOf(song)), h("span", { class: "ellipsis muted small-text" }, artistOf(song))),
     h("span", { class: "number muted small-text" }, time(song.seconds))),
-    h("button", {
-      class: "icon-button", type: "button", disabled: playing, "aria-label": `Remove ${titleOf(song)}`, on: { click: () => removeAt(at) },
-    }, icon("close")));
+    iconButton("close", `Remove ${titleOf(song)}`, () => removeAt(at), { disabled: playing }));
 }
 
 function removeAt(at) {
@@ -57,12 +56,14 @@ function draw() {
   const shown = player.queue.slice(player.index, player.index + MOST);
   const after = player.queue.slice(player.index + 1);
   const seconds = after.reduce((sum, song) => sum + (song.seconds || 0), 0);
-  const list = h("ol", { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Songs in the queue" }, shown.map((song, i) => row(song, player.index + i)));
+  const list = h("ol", { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Songs in the queue" },
+    shown.map((song, i) => row(song, player.index + i)));
+  const sum = after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : "Nothing after this one. Play a list, or add songs from their menu.";
   replace(panel,
     h("div", { class: "queue-head" }, h("h2", { tabindex: "-1" }, "What comes next"),
-      h("button", { class: "icon-button", type: "button", "aria-label": "Close what comes next", on: { click: closeQueue } }, icon("close"))),
+      iconButton("close", "Close what comes next", closeQueue)),
     h("div", { class: "queue-sum muted small-text" },
-      h("span", {}, after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : "Nothing after this one. Play a list, or add songs from their menu."),
+      h("span", {}, sum),
       after.length > 0 && h("button", { class: "button plain small", type: "button", on: { click: () => player.clearNext() } }, "Remove all")),
     list,
     after.length + 1 > shown.length && h("p", { class: "muted small-text queue-sum" }, `and ${count(after.length + 1 - shown.length, "more song")}`));

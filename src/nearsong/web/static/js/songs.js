@@ -22,7 +22,7 @@ import { say } from "./toast.js";
 
 export const songHref = (id) => `#/song/${Number(id)}`;
 export const artistHref = (name) => `#/?${name.length > 300 ? "search" : "artist"}=${encodeURIComponent(name.slice(0, 300))}`; // longer than the service takes
-export const songLink = (song) => (song.src ? h("span", { class: "row-title" }, song.title) : h("a", { class: "row-title", href: songHref(song.id) }, titleOf(song)));
+export const songLink = (song) => h(song.src ? "span" : "a", { class: "row-title", href: song.src ? null : songHref(song.id) }, titleOf(song));
 export const artistLink = (artist) => h("a", { class: "artist-link", href: artistHref(artist) }, artistOf({ artist }));
 
 export function cover(song, size, { eager = false } = {}) {
@@ -48,7 +48,8 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
       "div", { class: "row-line", on: { click: (event) => event.target.closest("a, button, input, select, label") || start() } },
       h("button", { class: "row-play", type: "button", "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`, on: { click: start } },
         cover(song, 48), h("span", { class: "row-play-sign" }, icon("play"), icon("pause"))),
-      h("div", { class: "row-names" }, songLink(song), h("div", { class: "row-second" }, h("span", { class: "row-artist" }, song.src ? song.artist : artistLink(song.artist)), marks)),
+      h("div", { class: "row-names" }, songLink(song),
+        h("div", { class: "row-second" }, h("span", { class: "row-artist" }, song.src ? song.artist : artistLink(song.artist)), marks)),
       details && h("span", { class: "row-album ellipsis", title: song.album || null }, song.album),
       details && h("span", { class: "row-year number" }, song.year ?? ""),
       note && h("div", { class: "row-note" }, note),
@@ -129,7 +130,10 @@ export function openMenu(button, items) {
   if (again) return;
   const entries = items.map((item) => h(
     item.href ? "a" : "button",
-    { class: "menu-item", role: "menuitem", tabindex: "-1", href: item.href, type: item.href ? null : "button", on: { click: () => { shut(true); item.run?.(); } } },
+    {
+      class: "menu-item", role: "menuitem", tabindex: "-1", href: item.href, type: item.href ? null : "button",
+      on: { click: () => { shut(true); item.run?.(); } },
+    },
     icon(item.icon || "right"), item.label,
   ));
   const menu = h("div", { class: "menu", role: "menu", "aria-label": button.getAttribute("aria-label"), on: { keydown: keys } }, entries);

@@ -48,6 +48,4 @@
     apply();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
-  // wrong token: the service sends back to /login?wrong=1; without this script the line is hidden and the form works all the same
-  if (new URLSearchParams(location.search).has("wrong")) root.dataset.wrong = "";
 })();

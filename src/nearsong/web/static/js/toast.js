@@ -3,7 +3,7 @@
 //   say(text, {kind: "info" | "good" | "bad", seconds, action: {label, run}}) -> close()
 //   sayError(error): what went wrong in the service's own words; a cancelled request says nothing.
 
-import { h, icon } from "./dom.js";
+import { h, icon, iconButton } from "./dom.js";
 import { isAbort } from "./api.js";
 
 const ICONS = { info: "info", good: "check", bad: "warning" };
@@ -20,7 +20,7 @@ export function say(text, { kind = "info", seconds = kind === "bad" ? 9 : 5, act
   const box = h(
     "div", { class: `toast toast-${kind}` }, icon(ICONS[kind] || "info"), h("p", {}, text),
     action && h("button", { class: "button quiet small", type: "button", on: { click: () => { close(); action.run(); } } }, action.label),
-    h("button", { class: "icon-button small", type: "button", "aria-label": "Close this message", on: { click: close } }, icon("close")),
+    iconButton("close", "Close this message", close),
   );
   while (region.children.length >= MOST) region.firstElementChild.remove();
   region.append(box);

@@ -36,8 +36,8 @@ export function card(stage, close) {
 
 function collect(song) {
   const added = draft.add([song]);
-  const text = added ? `“${song.title}” is in your playlist now: ${count(draft.state.songs.length, "song")}.` : `“${song.title}” is in your playlist already.`;
-  say(text, { kind: added ? "good" : "info", action: { label: "Show it", run: () => { location.hash = "#/playlists"; } } });
+  const text = added ? `is in your playlist now: ${count(draft.state.songs.length, "song")}` : "is in your playlist already";
+  say(`“${song.title}” ${text}.`, { kind: added ? "good" : "info", action: { label: "Show it", run: () => { location.hash = "#/playlists"; } } });
 }
 
 /** What the lasso caught, and what can be done with it. */
@@ -92,12 +92,17 @@ export function inViewList(stage, open) {
   );
   node.addEventListener("keydown", (event) => { if (event.key === "Escape" && node.classList.contains("is-open")) { event.stopPropagation(); set(false); } });
 
+  function choose(i) {
+    if (node.classList.contains("is-open")) set(false);
+    open(i);
+  }
+
   function row(i) {
     const { columns } = stage, glow = (on) => () => stage.hover(on ? i : -1);
     return h("li", {}, h(
       "button", {
         type: "button", class: "map-row", "aria-label": `Play ${columns.fullName(i)}`,
-        on: { click: () => { if (node.classList.contains("is-open")) set(false); open(i); }, pointerenter: glow(true), focus: glow(true), pointerleave: glow(false), blur: glow(false) },
+        on: { click: () => choose(i), pointerenter: glow(true), focus: glow(true), pointerleave: glow(false), blur: glow(false) },
       },
       h("span", { class: "map-dot", vars: { "--dot": stage.colours.classes[stage.colours.of[i]].colour } }),
       h("span", { class: "map-row-names" }, h("span", { class: "ellipsis", dir: "auto" }, columns.title(i)),
@@ -127,7 +132,8 @@ export function tip(stage) {
     node.hidden = row < 0 || (!px && !py);
     if (node.hidden) return;
     const { columns, camera } = stage, facts = [columns.genres[columns.genre[row]], columns.years[row] || ""].filter(Boolean).join(" · ");
-    replace(node, h("strong", { dir: "auto" }, columns.title(row)), h("span", { dir: "auto" }, columns.artistName(row)), facts && h("span", { class: "muted" }, facts));
+    replace(node, h("strong", { dir: "auto" }, columns.title(row)), h("span", { dir: "auto" }, columns.artistName(row)),
+      facts && h("span", { class: "muted" }, facts));
     const x = px + 16 + node.offsetWidth > camera.width ? px - 14 - node.offsetWidth : px + 16;
     const y = py + 16 + node.offsetHeight > camera.height ? py - 12 - node.offsetHeight : py + 16;
     node.style.setProperty("transform", `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`);

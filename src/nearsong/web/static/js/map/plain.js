@@ -1,4 +1,4 @@
-// Positions and colours of songs -> round points, pixel by pixel: for browsers without WebGL 2.
+// Positions and colours of songs -> round points, pixel by pixel: where there is no WebGL 2, or no graphics card behind it.
 
 /** A disc for each of 4 x 4 positions inside a pixel, so that points move smoothly: which bytes it covers, and how much. */
 function discs(radius, across) {

@@ -1,6 +1,6 @@
 // What the playlist should be like: songs to start from, length, artist rule, dials, filters. Writes into the draft.
 //
-//   recipe({make(), shuffle(), genres}) -> {node, sync()}
+//   recipe({make(), shuffle(), genres, signal}) -> {node, sync()}
 
 import { announce, h, icon, replace } from "../dom.js";
 import { count } from "../format.js";
@@ -19,9 +19,11 @@ const DIALS = {
   },
 };
 
+const BY_HAND = "You have changed the list by hand, so the dials leave it alone. “Make playlist” makes a new one; Undo brings this one back.";
+
 const inWords = (name, value) => DIALS[name].words[Math.min(4, Math.round(value * 4))];
 
-export function recipe({ make, shuffle, genres }) {
+export function recipe({ make, shuffle, genres, signal }) {
   const syncs = [];
   const part = ([node, sync]) => { if (sync) syncs.push(sync); return node; };
   const makeButton = h("button", { id: "make-playlist", class: "button", type: "submit" }, icon("playlist"), "Make playlist");
@@ -30,7 +32,7 @@ export function recipe({ make, shuffle, genres }) {
   const node = h(
     "form", { class: "recipe card", "aria-labelledby": "recipe-title", on: { submit: (event) => { event.preventDefault(); make(); } } },
     h("h2", { id: "recipe-title" }, "What should it be like?"),
-    part(modes()), part(seeds()), part(walk()), part(numbers()), part(dial("diversity")), part(dial("drift")), part(filters(genres)),
+    part(modes()), part(seeds(signal)), part(walk()), part(numbers()), part(dial("diversity")), part(dial("drift")), part(filters(genres)),
     h("div", { class: "recipe-go" }, makeButton, again), hint,
   );
 
@@ -50,7 +52,7 @@ function hintOf(state) {
   if (!draft.ready) {
     return state.mode === "walk" ? "Choose the two songs, and it finds a way from one to the other." : "Add a song or two that it should be like.";
   }
-  return state.songs.length && !state.made ? "You have changed the list by hand, so the dials leave it alone. “Make playlist” makes a new one; Undo brings this one back." : "";
+  return state.songs.length && !state.made ? BY_HAND : "";
 }
 
 // ---------------------------------------------------------------- where it begins
@@ -65,11 +67,11 @@ function modes() {
   return [node, ({ mode }) => { around[1].checked = mode === "around"; walking[1].checked = mode === "walk"; }];
 }
 
-function seeds() {
+function seeds(signal) {
   let shown = null;
   const list = h("ul", { class: "seeds", role: "list", "aria-label": "Songs it starts from" });
   const picker = songPicker({
-    id: "seed-search", label: "Add a song it should be like", placeholder: "Add a song", find: findSongs,
+    id: "seed-search", label: "Add a song it should be like", placeholder: "Add a song", find: findSongs, slash: signal,
     pick: ({ song }) => announce(draft.addSeed(song) ? `${song.title} added` : `${song.title} is there already`),
   });
   const node = h("div", { class: "field" }, h("span", { class: "label", "aria-hidden": true }, "Songs it should be like"), list, picker.node);

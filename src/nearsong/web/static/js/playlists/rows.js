@@ -1,6 +1,6 @@
 // The songs of the draft as rows that can be played, moved (by hand, by keys, by menu) and removed.
 //
-//   songRows({signal}) -> {node, sync()}
+//   songRows({signal}) -> {node, sync()}        undoAction(label) -> the action of a message
 
 import { announce, h, icon, replace } from "../dom.js";
 import { number } from "../format.js";
@@ -43,7 +43,7 @@ export function songRows({ signal }) {
     const song = draft.state.songs[at];
     draft.remove(at);
     refocus(at, "row-remove");
-    say(`“${song.title}” is removed.`, { action: { label: "Undo", run: () => draft.undo() } });
+    say(`“${song.title}” is removed.`, { action: undoAction() });
   }
 
   function row(song, at) {
@@ -51,7 +51,9 @@ export function songRows({ signal }) {
       class: "icon-button row-drag", type: "button", "aria-label": `Move ${song.title}: arrow keys up and down`, title: "Drag to move",
       on: { pointerdown: (event) => startDrag(event, list, signal, at) },
     }, icon("drag"));
-    const gone = h("button", { class: "icon-button row-remove", type: "button", "aria-label": `Remove ${song.title}`, on: { click: () => remove(at) } }, icon("close"));
+    const gone = h("button", {
+      class: "icon-button row-remove", type: "button", "aria-label": `Remove ${song.title}`, on: { click: () => remove(at) },
+    }, icon("close"));
     const menu = [
       { icon: "up", label: "Move up", run: () => move(at, -1, "row-more") }, { icon: "down", label: "Move down", run: () => move(at, 1, "row-more") },
     ];
@@ -74,6 +76,12 @@ export function songRows({ signal }) {
   }
 
   return { node, sync };
+}
+
+/** The Undo of a message that stays for a while: it must not take back something later. */
+export function undoAction(label = "Undo") {
+  const back = draft.undoer;
+  return { label, run: () => back() || say("The list has changed since then. The Undo above it goes back step by step.") };
 }
 
 /** Let a row follow the finger; the draft learns of it when it is let go. */

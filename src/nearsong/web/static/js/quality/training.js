@@ -1,6 +1,6 @@
 // Learning from listeners, started and watched from the page.
 //
-//   trainingBox({app, onDone(job)}) -> node
+//   trainingBox({app, onDone(job), learnedBefore}) -> node
 
 import { h, icon, replace } from "../dom.js";
 import { longTime } from "../format.js";
@@ -12,7 +12,8 @@ export function trainingBox({ app, onDone, learnedBefore }) {
 
   const idle = (note = null) => replace(
     place, note,
-    h("button", { id: "train", class: "button", type: "button", on: { click: start } }, icon("people"), learnedBefore ? "Learn again from listeners" : "Learn from listeners now"),
+    h("button", { id: "train", class: "button", type: "button", on: { click: start } }, icon("people"),
+      learnedBefore ? "Learn again from listeners" : "Learn from listeners now"),
     h("p", { class: "muted small-text" }, "It keeps what it has if the new is no better. You can go on listening meanwhile."),
   );
 
@@ -28,7 +29,11 @@ export function trainingBox({ app, onDone, learnedBefore }) {
 
   function watch(job) {
     const box = progressBox(job), clock = h("span", { class: "muted small-text number" });
-    const stop = h("button", { class: "button quiet small", type: "button", id: "train-cancel", on: { click: () => { stop.disabled = true; cancelJob(job.id).catch(sayError); } } }, "Stop");
+    const cancel = () => {
+      stop.disabled = true;
+      cancelJob(job.id).catch(sayError);
+    };
+    const stop = h("button", { class: "button quiet small", type: "button", id: "train-cancel", on: { click: cancel } }, "Stop");
     const began = Date.now();
     const tick = () => { clock.textContent = `${longTime((Date.now() - began) / 1000)} so far`; };
     const timer = setInterval(tick, 1000);

@@ -60,7 +60,7 @@ export function changed(before, after) {
 
 /** Never-played songs that come up, in one sentence. */
 export function coldStart({ never_played: never, recommended, n }) {
-  if (!never) return "Every song of the library has been played.";
+  if (!never) return "Every song of the library has been played. Music that comes later, and that nobody has played yet, is counted here.";
   const share = recommended && recommended < never / 100 ? "less than 1" : hundred(recommended / never);
   return `Of ${count(never, "song")} nobody has played, ${number(recommended)} (${share} %) now come up among the ${n} nearest of something that was played.`;
 }

@@ -7,7 +7,7 @@
 //   learnNote(app) -> the note of a song page while nothing is learned
 
 import { upload } from "../api.js";
-import { h, icon, replace } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
 import { count, percent } from "../format.js";
 import { cancelJob, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
 import { say, sayError } from "../toast.js";
@@ -25,8 +25,10 @@ export function command(text) {
     }
   };
   const code = h("code", { tabindex: "0" }, text);
-  return h("div", { class: "command" }, code, h("button", { class: "icon-button", type: "button", "aria-label": `Copy: ${text}`, on: { click: copy } }, icon("copy")));
+  return h("div", { class: "command" }, code, iconButton("copy", `Copy: ${text}`, copy));
 }
+
+const later = (title, words) => h("li", {}, h("div", {}, h("h2", { class: "muted" }, title), h("p", { class: "muted" }, words)));
 
 export function emptyLibrary(root, app) {
   app.title("Welcome");
@@ -35,17 +37,19 @@ export function emptyLibrary(root, app) {
   replace(root, h("div", { class: "empty" },
     icon("library"),
     h("h1", { tabindex: "-1" }, "Let’s hear your music"),
-    h("p", { class: "muted" }, "nearsong listens to the files in a folder and finds out which songs are near each other. It never changes or sends your files."),
+    h("p", { class: "muted" }, "nearsong listens to the files in a folder and finds out which songs are near each other. ",
+      "It never changes or sends your files."),
     h("ol", { class: "steps", role: "list" },
       h("li", { class: "is-now" }, h("div", {}, h("h2", {}, "Choose a folder with music"), place)),
-      h("li", {}, h("div", {}, h("h2", { class: "muted" }, "Give it a listening history"), h("p", { class: "muted" }, "From Last.fm, ListenBrainz or Spotify. It may be somebody else’s."))),
-      h("li", {}, h("div", {}, h("h2", { class: "muted" }, "Let it learn what listeners hear as near"), h("p", { class: "muted" }, "Takes some minutes. Songs nobody has played yet are found from then on."))))));
+      later("Give it a listening history", "From Last.fm, ListenBrainz or Spotify. It may be somebody else’s."),
+      later("Let it learn what listeners hear as near", "Takes some minutes. Songs nobody has played yet are found from then on."))));
   scanPlace(place, app, state);
   return () => state.stop?.();
 }
 
 async function scanPlace(place, app, state) {
-  const fresh = () => replace(place, folderForm(app, watch), h("p", { class: "muted" }, app.status.may_add_folders ? "Or type in a terminal:" : "Type in a terminal, with your folder:"),
+  const typing = app.status.may_add_folders ? "Or type in a terminal:" : "Type in a terminal, with your folder:";
+  const fresh = () => replace(place, folderForm(app, watch), h("p", { class: "muted" }, typing),
     command("nearsong scan FOLDER"), h("p", { class: "muted small-text" }, "This page notices by itself when songs have come."));
   const watch = (job) => watchScan(job, place, app, state, fresh);
   fresh();
@@ -61,7 +65,10 @@ async function scanPlace(place, app, state) {
 
 function folderForm(app, started) {
   if (!app.status.may_add_folders) return null;
-  const field = h("input", { class: "input", id: "folder", name: "folder", placeholder: "/home/me/Music", required: true, "aria-describedby": "folder-error", autocomplete: "off", spellcheck: "false" });
+  const field = h("input", {
+    class: "input", id: "folder", name: "folder", placeholder: "/home/me/Music", required: true, "aria-describedby": "folder-error",
+    autocomplete: "off", spellcheck: "false",
+  });
   const wrong = h("p", { class: "field-error", id: "folder-error", role: "alert" });
   const send = async (event) => {
     event.preventDefault();
@@ -77,15 +84,21 @@ function folderForm(app, started) {
   };
   const button = h("button", { class: "button", type: "submit" }, "Listen to it");
   return h("form", { class: "stack", on: { submit: send } },
-    h("div", { class: "field" }, h("label", { for: "folder" }, "Folder on the computer that runs nearsong"), h("div", { class: "folder-form" }, field, button), wrong));
+    h("div", { class: "field" }, h("label", { for: "folder" }, "Folder on the computer that runs nearsong"),
+      h("div", { class: "folder-form" }, field, button), wrong));
 }
 
 function watchScan(job, place, app, state, again) {
   const box = progressBox(job);
   const before = state.stop;
   state.job = job;
+  const look = (event) => {
+    event.preventDefault();
+    state.job = null;
+    app.refreshStatus().then(() => app.go("#/"), sayError);
+  };
   replace(place, box.node, h("div", { class: "cluster" },
-    h("a", { class: "button", href: "#/", hidden: true, on: { click: (event) => { event.preventDefault(); state.job = null; app.refreshStatus().then(() => app.go("#/"), sayError); } } }, "Look at the first songs"),
+    h("a", { class: "button", href: "#/", hidden: true, on: { click: look } }, "Look at the first songs"),
     h("button", { class: "button quiet small", type: "button", on: { click: () => cancelJob(job.id).catch(sayError) } }, "Stop")));
   const stop = follow(job.id, async (now) => {
     box.update(now);
@@ -125,7 +138,7 @@ export function nextStep(app) {
   const box = h("section", { class: "note accent next-step", "aria-labelledby": "next-step-title", id: "next-step" },
     icon(step.icon),
     h("div", {}, h("h2", { id: "next-step-title" }, step.title), h("p", { class: "muted" }, step.words), h("div", { class: "cluster" }, step.body(app))),
-    h("button", { class: "icon-button", type: "button", "aria-label": "Hide this advice", on: { click: () => { dismiss(name); box.remove(); } } }, icon("close")));
+    iconButton("close", "Hide this advice", () => { dismiss(name); box.remove(); }));
   return box;
 }
 
@@ -157,7 +170,8 @@ export function listensDrop(app) {
     label.classList.remove("is-over");
     if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
   });
-  return h("span", { class: "listens-place" }, input, label, h("span", { class: "muted small-text" }, "Last.fm, ListenBrainz, Spotify, or a table of who played what"));
+  return h("span", { class: "listens-place" }, input, label,
+    h("span", { class: "muted small-text" }, "Last.fm, ListenBrainz, Spotify, or a table of who played what"));
 }
 
 export function learnNote(app) {
@@ -166,7 +180,8 @@ export function learnNote(app) {
     h("div", { class: "stack" }, h("p", {}, ready
       ? "These are near by sound alone. There is a listening history: let nearsong learn from it what listeners hear as near, and this page shows both side by side."
       : "These are near by sound alone. Give nearsong a listening history, and it learns what listeners hear as near; this page then shows both side by side."),
-    h("div", { class: "cluster" }, ready ? h("a", { class: "button small", href: "#/quality" }, "Start learning") : [listensDrop(app), command("nearsong listens import FILE")])));
+    h("div", { class: "cluster" }, ready
+      ? h("a", { class: "button small", href: "#/quality" }, "Start learning") : [listensDrop(app), command("nearsong listens import FILE")])));
 }
 
 const found = (result) => (result?.rows

@@ -1,8 +1,8 @@
 // The library: search while one types, genres, order, and rows that load as one scrolls. The address keeps the question:
-// #/?search=...&genre=...&artist=...&sort=...
+// #/?search=...&genre=...&artist=...&sort=...; back from a song, and a reload, find the same place in the list (history.state).
 
 import { get, isAbort, link } from "../api.js";
-import { announce, h, icon, replace } from "../dom.js";
+import { announce, h, icon, iconButton, replace } from "../dom.js";
 import { count, longTime, number } from "../format.js";
 import { player } from "../player.js";
 import { moveByArrows, songRow } from "../songs.js";
@@ -13,6 +13,7 @@ const PAGE = 50;
 const WAIT = 120; // milliseconds without a key before the service is asked
 const SORTS = [["artist", "Artist"], ["title", "Title"], ["year", "Year"], ["plays", "Most played"], ["newest", "Newest here"]];
 const MOST_CHIPS = 12;
+const MOST = 200; // songs that the service gives at once
 
 export async function show(root, params, app) {
   app.title("Library");
@@ -33,16 +34,24 @@ class LibraryView {
   }
 
   start() {
+    const kept = history.state?.library; // this place in the history was seen before
     this.draw();
-    this.load();
+    this.load(kept);
     this.loadGenres();
     this.watcher = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.more(), { rootMargin: "600px" });
     this.watcher.observe(this.end);
     const back = () => link.up && this.load(); // the list may be the answer to an older question
     link.addEventListener("change", back);
+    const moved = () => {
+      clearTimeout(this.placing);
+      this.placing = setTimeout(() => this.keepPlace(), 150);
+    };
+    window.addEventListener("scroll", moved, { passive: true });
     if (this.wantsFocus) requestAnimationFrame(() => this.field.focus());
     return () => {
       clearTimeout(this.timer);
+      clearTimeout(this.placing);
+      window.removeEventListener("scroll", moved);
       this.asking?.abort();
       this.watcher.disconnect();
       this.scan.stop();
@@ -54,11 +63,17 @@ class LibraryView {
     const { status } = this.app;
     const lead = `${count(status.songs, "song")} by ${count(status.artists, "artist")}, ${longTime(status.seconds)} of music`;
     this.field = h("input", {
-      class: "input", id: "search", type: "search", placeholder: "Artist, title, album or genre", "aria-label": "Search the library", "aria-describedby": "result-count",
+      class: "input", id: "search", type: "search", placeholder: "Artist, title, album or genre",
+      "aria-label": "Search the library", "aria-describedby": "result-count",
       autocomplete: "off", autocapitalize: "off", spellcheck: "false", enterkeyhint: "search", maxlength: 200, value: this.asked.search,
       on: { input: () => this.typed(), keydown: (event) => this.fieldKey(event) },
     });
-    this.wipe = h("button", { class: "icon-button", type: "button", "aria-label": "Clear the search", hidden: !this.asked.search, on: { click: () => { this.field.value = ""; this.typed(); this.field.focus(); } } }, icon("close"));
+    const wipe = () => {
+      this.field.value = "";
+      this.typed();
+      this.field.focus();
+    };
+    this.wipe = iconButton("close", "Clear the search", wipe, { hidden: !this.asked.search });
     this.hint = h("kbd", { "aria-hidden": true, hidden: Boolean(this.asked.search) }, "/");
     const order = h("select", { class: "select", id: "sort", on: { change: () => this.ask({ sort: order.value }) } },
       SORTS.map(([name, label]) => h("option", { value: name, selected: name === this.asked.sort }, label)));
@@ -111,19 +126,24 @@ class LibraryView {
     this.load();
   }
 
-  async load() {
+  keepPlace() {
+    history.replaceState({ library: { y: scrollY, songs: Math.min(MOST, this.songs.length) } }, "", location.hash);
+  }
+
+  async load(kept) {
     this.asking?.abort();
     this.asking = new AbortController();
     const { signal } = this.asking;
     const mine = (this.turn += 1);
     try {
-      const page = await get("/songs", { ...this.asked, offset: 0, limit: PAGE }, { signal });
+      const page = await get("/songs", { ...this.asked, offset: 0, limit: Math.max(PAGE, kept?.songs || 0) }, { signal });
       if (mine !== this.turn) return; // an older question's answer
       this.songs = [];
       this.list.replaceChildren();
       this.take(page);
       this.say(page);
-      if (scrollY > this.list.offsetTop) scrollTo(0, Math.max(0, this.counter.offsetTop - 140));
+      if (kept) scrollTo(0, kept.y);
+      else if (scrollY > this.list.offsetTop) scrollTo(0, Math.max(0, this.counter.offsetTop - 140));
     } catch (error) {
       if (!isAbort(error) && mine === this.turn) this.failed(error);
     }
@@ -163,7 +183,8 @@ class LibraryView {
     }, h("span", { class: "ellipsis" }, value), icon("close"));
     const asked = search || genre || artist || album;
     if (!page.total) {
-      replace(this.counter, h("span", { class: "cluster" }, search ? `Nothing is called “${search}”.` : "Nothing here.", drop("artist", artist), drop("album", album), drop("genre", genre)));
+      replace(this.counter, h("span", { class: "cluster" }, search ? `Nothing is called “${search}”.` : "Nothing here.",
+        drop("artist", artist), drop("album", album), drop("genre", genre)));
       return;
     }
     const words = page.fuzzy ? "Nothing is called exactly that; these are written alike." : asked ? count(page.total, "song") : "";
@@ -196,7 +217,8 @@ class LibraryView {
     const chip = (genre) => h("button", {
       class: "chip", type: "button", "aria-pressed": genre.name === chosen, on: { click: () => this.ask({ genre: genre.name === chosen ? "" : genre.name }) },
     }, genre.name, h("span", { class: "number" }, number(genre.songs)));
-    const others = rest.length > 0 && h("select", { class: "chip", "aria-label": "Other genres", on: { change: (event) => this.ask({ genre: event.target.value }) } },
+    const choose = (event) => this.ask({ genre: event.target.value });
+    const others = rest.length > 0 && h("select", { class: "chip", "aria-label": "Other genres", on: { change: choose } },
       h("option", { value: "" }, "More…"), rest.map((genre) => h("option", { value: genre.name }, `${genre.name} (${number(genre.songs)})`)));
     const focused = this.chips.contains(document.activeElement) ? document.activeElement.textContent : null;
     const scrolled = this.chips.scrollLeft;

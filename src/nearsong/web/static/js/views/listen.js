@@ -4,14 +4,15 @@ import { isAbort, upload } from "../api.js";
 import { draft } from "../draft.js";
 import { announce, h, icon, replace } from "../dom.js";
 import { dropped, takeDropped } from "../drop.js";
-import { megabytes, percent, time } from "../format.js";
-import { player } from "../player.js";
+import { apart, megabytes, percent, time } from "../format.js";
+import { isCurrent, player } from "../player.js";
 import { say } from "../toast.js";
 import { emptyLibrary, learnNote } from "./empty.js";
 import { neighbours } from "./neighbours.js";
 
 const AUDIO = "audio/*,.mp3,.flac,.ogg,.oga,.opus,.m4a,.mp4,.aac,.wav,.aif,.aiff,.wma,.ape,.wv,.mka";
 const NEAREST = 10;
+const LEAD = "Give it a file that is not in the library. nearsong listens to it and shows what is near. The file is not kept unless you ask.";
 
 let last = null; // {file, address, answer}: while the page is open one can go elsewhere and come back
 
@@ -46,23 +47,31 @@ class ListenView {
       this.input.value = ""; // the same file may be chosen again
       if (file) this.take(file);
     } } });
+    const most = this.app.status.upload_megabytes;
     this.zone = h("label", { class: "drop-zone", for: "listen-file", id: "drop-zone" },
       h("span", { class: "drop-icon" }, icon("wave")),
-      h("span", { class: "drop-words" }, h("strong", {}, "Drop a song here"), h("span", { class: "muted" }, `or press to choose a file. Any audio format, up to ${this.app.status.upload_megabytes} MB.`)));
+      h("span", { class: "drop-words" }, h("strong", {}, "Drop a song here"),
+        h("span", { class: "muted" }, `or press to choose a file. Any audio format, up to ${most} MB.`)));
     this.place = h("div", { class: "listen-place", id: "listen-place" });
     replace(this.root,
-      this.app.heading("Find by sound", { lead: "Give it a file that is not in the library. nearsong listens to it and shows what is near. The file is not kept unless you ask." }),
+      this.app.heading("Find by sound", { lead: LEAD }),
       h("div", { class: "drop-wrap" }, this.input, this.zone), this.place);
   }
 
   take(file) {
     if (!file) return;
-    const limit = this.app.status.upload_megabytes * 2 ** 20;
-    const kind = (file.type || "").split("/")[0];
-    if (file.size > limit) return this.fail(`“${file.name}” has ${megabytes(file.size)}, and up to ${this.app.status.upload_megabytes} MB can be heard. A compressed copy (MP3, for example) will do.`);
-    if (file.size === 0) return this.fail(`“${file.name}” is empty, or a folder. Choose one audio file.`);
-    if (kind === "image" || kind === "text" || file.type === "application/pdf") return this.fail(`“${file.name}” is no audio file. Choose a song: MP3, FLAC, OGG, M4A, WAV ...`);
-    this.send(file);
+    const wrong = this.whatIsWrong(file);
+    if (wrong) this.fail(`“${apart(file.name)}” ${wrong}`);
+    else this.send(file);
+  }
+
+  /** What can be told before anything is sent. */
+  whatIsWrong(file) {
+    const most = this.app.status.upload_megabytes;
+    if (file.size > most * 2 ** 20) return `has ${megabytes(file.size)}, and up to ${most} MB can be heard. A compressed copy (MP3, for example) will do.`;
+    if (file.size === 0) return "is empty, or a folder. Choose one audio file.";
+    if (/^(image|text)\/|\/pdf$/.test(file.type)) return "is no audio file. Choose a song: MP3, FLAC, OGG, M4A, WAV ...";
+    return "";
   }
 
   async send(file, params = {}) {
@@ -93,10 +102,11 @@ class ListenView {
     const bar = (label) => h("div", { class: "bar", role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, h("span"));
     const [sendBar, hearBar] = [bar("Sending"), bar("Listening")];
     const [sendWords, hearWords] = [h("span", { class: "number" }, "0%"), h("span", { class: "muted" }, "waits")];
-    const second = h("li", { class: "listen-step" }, h("div", { class: "progress-words" }, h("span", {}, "2. Listening to it"), hearWords), hearBar);
+    const step = (name, words, its) => h("li", { class: "listen-step" }, h("div", { class: "progress-words" }, h("span", {}, name), words), its);
+    const [first, second] = [step("1. Sending", sendWords, sendBar), step("2. Listening to it", hearWords, hearBar)];
     replace(this.place, h("section", { class: "card listen-progress", "aria-label": "Progress" },
       h("h2", { class: "ellipsis" }, file.name),
-      h("ol", { class: "stack", role: "list" }, h("li", { class: "listen-step" }, h("div", { class: "progress-words" }, h("span", {}, "1. Sending"), sendWords), sendBar), second),
+      h("ol", { class: "stack", role: "list" }, first, second),
       h("button", { class: "button quiet small", id: "listen-cancel", type: "button", on: { click: () => this.cancel.abort() } }, "Cancel")));
     return {
       sending(part) {
@@ -119,19 +129,29 @@ class ListenView {
     const heard = { title: answer.title || answer.name, artist: answer.artist || "Your file", seconds: answer.seconds, album: "", src: address, id: null };
     const learned = answer.model.kind !== "native";
     const whys = new Map(answer.songs.map((near, i) => [near.song.id, answer.why[i]])); // the file is gone: there are no others
+    const whyOf = (near) => whys.has(near.song.id) && (async () => whys.get(near.song.id));
+    const play = () => {
+      if (isCurrent(heard)) player.toggle();
+      else player.play([heard, ...answer.songs.map((near) => near.song)]);
+    };
+    const keep = !answer.kept && this.app.status.may_keep && h("button", {
+      class: "button quiet", id: "keep", type: "button", on: { click: () => this.send(file, { keep: "true" }) },
+    }, icon("save"), "Keep it in the library");
     this.another();
     replace(this.place,
       h("section", { class: "card heard", "aria-labelledby": "heard-title" },
-        h("button", { class: "heard-play", type: "button", on: { click: () => (player.current?.src === address ? player.toggle() : player.play([heard, ...answer.songs.map((near) => near.song)])) } }),
+        h("button", { class: "heard-play", type: "button", on: { click: play } }),
         h("div", { class: "heard-names" }, h("h2", { id: "heard-title", class: "ellipsis", tabindex: "-1" }, heard.title),
           h("p", { class: "muted ellipsis" }, [answer.artist, time(answer.seconds), answer.name !== heard.title && answer.name].filter(Boolean).join(" · "))),
         h("div", { class: "heard-buttons cluster" },
-          h("button", { class: "button", type: "button", on: { click: () => this.playlist(answer, heard) } }, icon("playlist"), "Make a playlist from this"),
-          !answer.kept && this.app.status.may_keep && h("button", { class: "button quiet", id: "keep", type: "button", on: { click: () => this.send(file, { keep: "true" }) } }, icon("save"), "Keep it in the library")),
-        h("p", { class: "heard-kept muted small-text" }, icon("check"), answer.kept ? "It is in the library now." : "Nothing was kept: the file was heard and removed.")),
+          h("button", { class: "button", id: "make-playlist", type: "button", on: { click: () => this.playlist(answer, heard) } },
+            icon("playlist"), "Make a playlist from this"),
+          keep),
+        h("p", { class: "heard-kept muted small-text", id: "kept" }, icon("check"),
+          answer.kept ? "Kept. It will be in the library in a minute." : "Nothing was kept: the file was heard and removed.")),
       answer.damage && h("div", { class: "note warn heard-damage" }, icon("warning"), h("p", {}, answer.damage[0].toUpperCase() + answer.damage.slice(1))),
       !learned && learnNote(this.app),
-      neighbours({ learned: learned ? answer.songs : null, native: learned ? answer.native : answer.songs, query: heard, whyOf: (near) => whys.get(near.song.id) && (async () => whys.get(near.song.id)) }));
+      neighbours({ learned: learned ? answer.songs : null, native: learned ? answer.native : answer.songs, query: heard, whyOf }));
     this.update();
   }
 
@@ -166,6 +186,7 @@ class ListenView {
   fail(words, wait) {
     this.cancel?.abort();
     this.zone.classList.remove("is-small");
-    replace(this.place, h("div", { class: "note bad", role: "alert", id: "listen-error" }, icon("warning"), h("p", {}, words, wait ? ` Try again in ${wait} s.` : "")));
+    replace(this.place, h("div", { class: "note bad", role: "alert", id: "listen-error" }, icon("warning"),
+      h("p", {}, words, wait ? ` Try again in ${wait} s.` : "")));
   }
 }

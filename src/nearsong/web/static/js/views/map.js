@@ -53,7 +53,8 @@ function empty(place, detail) {
 /** The map is being drawn: show how far it is, then load it. */
 function wait(view, job) {
   const { place, signal } = view, box = progressBox(job);
-  const words = h("p", { class: "map-lead" }, "Every song finds its place, so that songs that sound alike end up side by side. This is done once for each state of the library.");
+  const words = h("p", { class: "map-lead" }, "Every song finds its place, so that songs that sound alike end up side by side. ",
+    "This is done once for each state of the library.");
   const stop = h("button", { class: "button quiet small", type: "button", on: { click: () => cancelJob(job.id).catch(sayError) } }, "Stop");
   message(place, "Drawing the map", words, h("div", { class: "card map-progress" }, box.node), stop);
   const unfollow = follow(job.id, (now) => {
@@ -97,7 +98,7 @@ function begin(view, columns) {
   }
 
   const list = inViewList(stage, (row) => select(row, { play: true }));
-  const find = finder(columns, (row) => { select(row, { near: true }); stage.over.focus({ preventScroll: true }); });
+  const find = finder(columns, signal, (row) => { select(row, { near: true }); stage.over.focus({ preventScroll: true }); });
   const lasso = lassoButton(stage);
   const colours = legend(stage);
   stage.over.setAttribute("aria-label", `Map of ${count(columns.n, "song")}`);
@@ -105,6 +106,7 @@ function begin(view, columns) {
   stage.addEventListener("tap", ({ detail: row }) => select(row, { play: row >= 0 }));
   stage.addEventListener("escape", () => (stage.chosen.size || stage.outline.length ? letGo() : stage.focus ? stage.setFocus(null) : select(-1)));
   stage.addEventListener("chosen", () => { if (stage.chosen.size) { select(-1); lasso.set(false); } });
+  stage.addEventListener("lasso", () => { if (stage.hands.lasso) select(-1); });
   follows(stage);
   replace(
     place, h("h1", { class: "visually-hidden", tabindex: "-1" }, "The map"), h("p", { id: "map-keys", class: "visually-hidden" }, ALERT),
@@ -151,10 +153,10 @@ function follows(stage) {
   mark();
 }
 
-function finder(columns, pick) {
+function finder(columns, slash, pick) {
   const words = new Finder(columns);
   return songPicker({
-    id: "map-find", label: "Find a song on the map", placeholder: "Find a song or an artist", wait: 60,
+    id: "map-find", label: "Find a song on the map", placeholder: "Find a song or an artist", wait: 60, slash,
     find: async (text) => words.find(text).map((row) => ({ song: columns.song(row), row })), pick: ({ row }) => pick(row),
   });
 }

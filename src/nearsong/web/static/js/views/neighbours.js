@@ -5,7 +5,7 @@
 //     query             {title, artist} of what was asked about
 //     whyOf(near) -> f() -> Promise of WhyOut; or null where there is no reason to show
 
-import { h, icon } from "../dom.js";
+import { h, icon, iconButton } from "../dom.js";
 import { percent, titleOf } from "../format.js";
 import { player } from "../player.js";
 import { songHref, songList } from "../songs.js";
@@ -19,7 +19,8 @@ const NAMES = {
 export function neighbours({ learned, native, query, whyOf }) {
   if (!learned) return h("div", { class: "columns columns-one" }, column("native", native, new Set(), query, whyOf));
   const inBoth = both(learned, native);
-  const place = h("div", { class: "columns", dataset: { shown: "learned" } }, column("learned", learned, inBoth, query, whyOf), column("native", native, inBoth, query, whyOf));
+  const place = h("div", { class: "columns", dataset: { shown: "learned" } },
+    column("learned", learned, inBoth, query, whyOf), column("native", native, inBoth, query, whyOf));
   const switches = ["learned", "native"].map((kind) => h("button", {
     type: "button", "aria-pressed": kind === "learned", on: { click: () => {
       place.dataset.shown = kind;
@@ -42,7 +43,7 @@ function column(kind, list, inBoth, query, whyOf) {
   rows.id = id;
   return h("section", { class: `column column-${kind}`, "aria-labelledby": `${id}-title` },
     h("div", { class: "column-head" }, icon(NAMES[kind].icon), h("h2", { id: `${id}-title` }, NAMES[kind].title),
-      songs.length > 1 && h("button", { class: "icon-button", type: "button", "aria-label": `Play all: ${NAMES[kind].title}`, title: "Play all", on: { click: () => player.play(songs) } }, icon("play"))),
+      songs.length > 1 && iconButton("play", `Play all: ${NAMES[kind].title}`, () => player.play(songs), { title: "Play all" })),
     songs.length ? rows : h("p", { class: "muted" }, "No song fits. Try without the filters, or add more music."));
 }
 
@@ -51,15 +52,21 @@ function rowOf(near, inBoth, query, whyOf) {
   const load = whyOf(near);
   const opens = load && whyButton(load, { query, other: song, label: `Why is ${titleOf(song)} near?` });
   const marks = [
-    near.listeners_agree && h("span", { class: "mark good", title: "The two artists are near by listeners, too" }, icon("people"), h("span", {}, "listeners agree")),
-    inBoth.has(song.id) && h("span", { class: "mark mark-both", title: "In both lists" }, icon("both"), h("span", { class: "visually-hidden" }, "in both lists")),
+    near.listeners_agree && h("span", { class: "mark good mark-agree", title: "The two artists are near by listeners, too" },
+      icon("people"), h("span", {}, "listeners agree")),
+    inBoth.has(song.id) && h("span", { class: "mark mark-both", title: "In both lists" },
+      icon("both"), h("span", { class: "visually-hidden" }, "in both lists")),
   ];
-  const alike = percent(near.similarity);
+  const alike = percent(Math.floor(100 * near.similarity) / 100); // no other song is 100% alike by rounding
   return {
     marks, menu: false,
     note: h("div", { class: "alike", title: `${alike} alike` },
-      h("span", { class: "number" }, alike, h("span", { class: "visually-hidden" }, " alike")), h("div", { class: "bar", vars: { "--part": alike }, "aria-hidden": true }, h("span"))),
-    actions: [opens?.button, h("a", { class: "icon-button row-reseed", href: songHref(song.id), "aria-label": `Nearest to ${titleOf(song)}`, title: "Nearest to this" }, icon("near"))],
+      h("span", { class: "number" }, alike, h("span", { class: "visually-hidden" }, " alike")),
+      h("div", { class: "bar", vars: { "--part": alike }, "aria-hidden": true }, h("span"))),
+    actions: [
+      opens ? opens.button : h("span", { class: "row-why-none" }),
+      h("a", { class: "icon-button row-reseed", href: songHref(song.id), "aria-label": `Nearest to ${titleOf(song)}`, title: "Nearest to this" }, icon("near")),
+    ],
     below: opens?.below,
   };
 }
@@ -69,7 +76,9 @@ function linkRows(place) {
   const light = (event, on) => {
     const row = event.target.closest?.(".song-row");
     if (!row) return;
-    for (const twin of place.querySelectorAll(`.song-row[data-song-id="${CSS.escape(row.dataset.songId)}"]`)) twin.classList.toggle("is-twin", on && twin !== row);
+    const twins = place.querySelectorAll(`.song-row[data-song-id="${CSS.escape(row.dataset.songId)}"]`);
+    twins.forEach((twin) => twin.classList.toggle("is-twin", on && twin !== row));
   };
-  for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]]) place.addEventListener(name, (event) => light(event, on));
+  for (const name of ["mouseover", "focusin"]) place.addEventListener(name, (event) => light(event, true));
+  for (const name of ["mouseout", "focusout"]) place.addEventListener(name, (event) => light(event, false));
 }

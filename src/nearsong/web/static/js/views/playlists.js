@@ -6,7 +6,7 @@ import { count, longTime } from "../format.js";
 import { draft } from "../draft.js";
 import { player } from "../player.js";
 import { recipe } from "../playlists/recipe.js";
-import { songRows } from "../playlists/rows.js";
+import { songRows, undoAction } from "../playlists/rows.js";
 import { openMenu } from "../songs.js";
 import { say, sayError } from "../toast.js";
 
@@ -19,7 +19,7 @@ export async function show(root, params, app) {
   if (params.id !== null && draft.state.saved?.id !== params.id) draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
   const [lists, genres] = await Promise.all([get("/playlists", {}, { signal }), get("/genres", {}, { signal })].map(orNothing));
   const view = { app, signal, lists: lists.items ?? lists, asked: null, timer: 0, before: { ...draft.state }, error: "" };
-  const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres: genres.items ?? genres });
+  const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres: genres.items ?? genres, signal });
   const saved = savedLists(view), result = resultBox(view);
   const bench = h("div", { class: "workbench" }, form.node, result.node);
   view.sync = () => {
@@ -50,7 +50,7 @@ function startNew(app) {
   const had = draft.unsaved;
   draft.restart();
   app.go("#/playlists");
-  if (had) say("Your unsaved playlist is put aside.", { action: { label: "Bring it back", run: () => draft.undo() } });
+  if (had) say("Your unsaved playlist is put aside.", { action: undoAction("Bring it back") });
 }
 
 // ---------------------------------------------------------------- asking for a list
@@ -67,7 +67,7 @@ async function make(view, { byHand = false, undo = "" } = {}) {
     view.error = songs.length ? "" : "No song fits. Allow more songs, or start from others.";
     draft.change({ songs, notes, made: true }, { undo: undo || (changed ? "Making it anew" : "") });
     if (byHand) announce(`${count(songs.length, "song")}, ${longTime(total(songs))}`);
-    if (changed) say("Your list was replaced by a new one.", { action: { label: "Undo", run: () => draft.undo() } });
+    if (changed) say("Your list was replaced by a new one.", { action: undoAction() });
   } catch (error) {
     if (isAbort(error)) return;
     view.error = error.detail || "The list could not be made.";
@@ -129,13 +129,13 @@ async function save(view) {
   const { state } = draft, name = nameNow(), body = { name, songs: state.songs.map((song) => song.id) };
   try {
     const kept = state.saved ? await put(`/playlists/${state.saved.id}`, body) : await post("/playlists", body);
-    draft.change({ name, saved: { id: kept.id, name, songs: body.songs } });
+    draft.markSaved({ id: kept.id, name, songs: body.songs });
     history.replaceState(null, "", `#/playlists/${kept.id}`);
     say(`“${name}” is saved.`, { kind: "good" });
     await refreshLists(view);
   } catch (error) {
     if (error.status === 404 && state.saved) { // somebody else has deleted it: save it as a new one
-      draft.change({ saved: null });
+      draft.markSaved(null);
       return save(view);
     }
     sayError(error);
@@ -143,7 +143,7 @@ async function save(view) {
 }
 
 async function remove(view) {
-  const { saved, songs } = draft.state;
+  const { saved } = draft.state;
   try {
     await del(`/playlists/${saved.id}`);
   } catch (error) {
@@ -152,11 +152,11 @@ async function remove(view) {
   const back = async () => {
     try {
       const kept = await post("/playlists", { name: saved.name, songs: saved.songs });
-      draft.change({ songs, name: saved.name, saved: { ...saved, id: kept.id } });
+      draft.open(kept);
       view.app.go(`#/playlists/${kept.id}`);
     } catch (error) { sayError(error); }
   };
-  draft.change({ songs: [], notes: [], name: "", saved: null, made: false, seeds: [], from: null, to: null });
+  draft.forget(saved.id);
   say(`“${saved.name}” is deleted.`, { seconds: 9, action: { label: "Undo", run: back } });
   view.app.go("#/playlists");
 }
@@ -187,10 +187,13 @@ function resultBox(view) {
   const play = button("play-all", "Play all", "play", () => player.play(draft.state.songs), "");
   const keep = button("save-playlist", "Save", "save", () => save(view));
   const out = button("export-playlist", "Export", "download", () => openMenu(out, [
-    { icon: "download", label: "M3U8, for most players", run: () => exportAs("m3u8") }, { icon: "download", label: "JSPF, for ListenBrainz and others", run: () => exportAs("jspf") },
+    { icon: "download", label: "M3U8, for most players", run: () => exportAs("m3u8") },
+    { icon: "download", label: "JSPF, for ListenBrainz and others", run: () => exportAs("jspf") },
   ]));
   out.setAttribute("aria-haspopup", "menu");
-  const sign = (id, label, name, act) => h("button", { id, class: "icon-button", type: "button", "aria-label": label, title: label, on: { click: act } }, icon(name));
+  const sign = (id, label, name, act) => h("button", {
+    id, class: "icon-button", type: "button", "aria-label": label, title: label, on: { click: act },
+  }, icon(name));
   const back = sign("undo-playlist", "Undo", "refresh", () => { announce(`Undone: ${draft.undoWords}`); draft.undo(); });
   const gone = sign("delete-playlist", "Delete this playlist", "trash", () => remove(view));
   const facts = h("span", { class: "muted number", id: "playlist-facts" }), state = h("span", { class: "mark", id: "playlist-state" });
@@ -226,7 +229,8 @@ function resultBox(view) {
 function emptyResult() {
   return h(
     "div", { class: "empty" }, icon("playlist"), h("h2", {}, "A playlist grows from a song"),
-    h("p", { class: "muted" }, "Add a song you have in mind, and the nearest ones follow: as close or as adventurous as you set the dials. Or give it two songs, and it walks from one to the other."),
+    h("p", { class: "muted" }, "Add a song you have in mind, and the nearest ones follow: as close or as adventurous as you set the dials. ",
+      "Or give it two songs, and it walks from one to the other."),
     h("div", { class: "cluster" }, h("a", { class: "button quiet", href: "#/" }, icon("library"), "Choose in the library"),
       h("a", { class: "button quiet", href: "#/map" }, icon("map"), "Draw on the map")),
   );

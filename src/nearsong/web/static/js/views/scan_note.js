@@ -28,8 +28,8 @@ export function scanNote(app) {
     if (button) button.disabled = false;
     const words = told(job);
     await app.refreshStatus().catch(() => {});
-    const fresh = job.result?.added > 0;
-    say(words, { kind: job.state === "failed" ? "bad" : "good", action: fresh && !stopped ? { label: "Show them", run: () => app.go("#/?sort=newest") } : undefined });
+    const look = { label: "Show them", run: () => app.go("#/?sort=newest") };
+    say(words, { kind: job.state === "failed" ? "bad" : "good", action: job.result?.added > 0 && !stopped ? look : undefined });
   };
 
   const start = async () => {

@@ -73,8 +73,9 @@ function header(song, state, app) {
 }
 
 function skeleton(place) {
-  const rows = Array.from({ length: 6 }, () => h("div", { class: "skeleton row-waits" }));
-  replace(place, h("div", { class: "columns", "aria-hidden": true }, h("div", { class: "column" }, rows), h("div", { class: "column column-native" }, rows.map((row) => row.cloneNode()))));
+  const rows = () => Array.from({ length: 6 }, () => h("div", { class: "skeleton row-waits" }));
+  replace(place, h("div", { class: "columns", "aria-hidden": true },
+    h("div", { class: "column" }, rows()), h("div", { class: "column column-native" }, rows())));
 }
 
 async function load(song, place, state, app) {
@@ -82,7 +83,8 @@ async function load(song, place, state, app) {
   const ask = (metric) => get("/similar", { seed: song.id, n: state.n, metric, ...filters }, { signal: app.signal });
   try {
     const learns = app.status.model && app.status.model.kind !== "native";
-    const [active, native] = await Promise.all([ask("active"), learns ? ask("native") : null]);
+    const [active, beside] = await Promise.all([ask("active"), learns ? ask("native") : null]);
+    const native = beside || (active.model.kind === "native" ? null : await ask("native")); // it has learned since the status was asked
     if (mine !== state.turn) return;
     draw(song, place, state, app, active, native);
   } catch (error) {

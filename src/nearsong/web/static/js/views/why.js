@@ -14,7 +14,9 @@ const EXAMPLES = 2;
 export function whyButton(load, { query, other, label }) {
   const below = h("div", { class: "why", hidden: true });
   let loaded = null;
-  const button = h("button", { class: "button plain small row-why", type: "button", "aria-expanded": false, "aria-label": label, on: { click: toggle } }, "Why?");
+  const button = h("button", {
+    class: "button plain small row-why", type: "button", "aria-expanded": false, "aria-label": label, on: { click: toggle },
+  }, "Why?");
 
   async function toggle() {
     const open = below.hidden;
@@ -49,17 +51,24 @@ export function whyPanel(why, { query, other }) {
 function listeners(why, query, other) {
   if (why.same_artist) return h("p", { class: "why-line" }, icon("people"), "Both are by the same artist.");
   const told = why.listeners;
-  if (!told) return h("p", { class: "why-line muted" }, icon("people"), "Listeners do not tell: nobody in the listening histories plays one of the two artists.");
+  if (!told) {
+    return h("p", { class: "why-line muted" }, icon("people"), "Listeners do not tell: nobody in the listening histories plays one of the two artists.");
+  }
+  const [first, second] = [brief(artistOf(query)), brief(artistOf(other))];
   const [onlyQuery, onlyOther] = [told.query - told.shared, told.other - told.shared];
   const all = Math.max(1, told.query + told.other - told.shared);
   const part = (n, name) => n > 0 && h("span", { class: `venn-${name}`, vars: { "--part": `${(100 * n) / all}%` } });
   const rank = told.rank ? ` ${ordinal(told.rank)} nearest artist by listeners.` : "";
   return h("div", { class: "why-part" },
     h("h3", {}, icon("people"), "Who listens to both"),
-    h("p", {}, `Of ${count(told.query, "person who plays", "people who play")} ${brief(artistOf(query))}, and ${number(told.other)} who ${told.other === 1 ? "plays" : "play"} ${brief(artistOf(other))}, ${told.shared ? number(told.shared) : "none"} ${told.shared === 1 ? "plays" : "play"} both.${rank}`),
+    h("p", {}, `Of ${count(told.query, "person who plays", "people who play")} ${first}, and ${number(told.other)} who `
+      + `${told.other === 1 ? "plays" : "play"} ${second}, ${told.shared ? number(told.shared) : "none"} `
+      + `${told.shared === 1 ? "plays" : "play"} both.${rank}`),
     h("div", { class: "venn", "aria-hidden": true }, part(onlyQuery, "query"), part(told.shared, "both"), part(onlyOther, "other")),
     h("p", { class: "venn-legend small-text muted" },
-      h("span", { class: "key key-query" }, `only ${brief(artistOf(query))}: ${number(onlyQuery)}`), h("span", { class: "key key-both" }, `both: ${number(told.shared)}`), h("span", { class: "key key-other" }, `only ${brief(artistOf(other))}: ${number(onlyOther)}`)));
+      h("span", { class: "key key-query" }, `only ${first}: ${number(onlyQuery)}`),
+      h("span", { class: "key key-both" }, `both: ${number(told.shared)}`),
+      h("span", { class: "key key-other" }, `only ${second}: ${number(onlyOther)}`)));
 }
 
 const brief = (name) => apart(name.length > 40 ? `${name.slice(0, 38)}…` : name);
@@ -97,17 +106,22 @@ function sounds(all, { title, none, query, other, kind }) {
 }
 
 function soundItem(sound, kind, query, other, most) {
+  const part = (value) => `${value > 0 ? Math.max(2, (100 * value) / most) : 0}%`;
   const line = (name, value, className) => h("div", { class: "sound-line" },
     h("dt", { class: "ellipsis" }, name),
-    h("dd", {}, h("div", { class: `bar ${className}`, vars: { "--part": `${value > 0 ? Math.max(2, (100 * value) / most) : 0}%` }, "aria-hidden": true }, h("span")), h("span", { class: "number" }, fine(value))));
+    h("dd", {}, h("div", { class: `bar ${className}`, vars: { "--part": part(value) }, "aria-hidden": true }, h("span")),
+      h("span", { class: "number" }, fine(value))));
   const play = (song) => h("li", {}, h("button", {
-    class: "chip", type: "button", title: `${titleOf(song)} by ${artistOf(song)}`, "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`, on: { click: () => player.play([song]) },
+    class: "chip", type: "button", title: `${titleOf(song)} by ${artistOf(song)}`, "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`,
+    on: { click: () => player.play([song]) },
   }, icon("play"), h("span", { class: "ellipsis" }, titleOf(song))));
   return h("li", { class: "sound" },
     h("h4", { class: "sound-words" }, sound.words[0].toUpperCase() + sound.words.slice(1)),
     h("p", { class: "muted" }, reason(sound, kind, query, other)),
-    h("dl", {}, line(titleOf(query), sound.in_query, "of-query"), line(titleOf(other), sound.in_song, "of-other"), line("the whole library", sound.usual, "of-all")),
-    sound.examples.length > 0 && h("div", { class: "sound-examples" }, h("span", { class: "muted" }, "Full of it:"), h("ul", { role: "list" }, sound.examples.slice(0, EXAMPLES).map(play))));
+    h("dl", {}, line(titleOf(query), sound.in_query, "of-query"), line(titleOf(other), sound.in_song, "of-other"),
+      line("the whole library", sound.usual, "of-all")),
+    sound.examples.length > 0 && h("div", { class: "sound-examples" }, h("span", { class: "muted" }, "Full of it:"),
+      h("ul", { role: "list" }, sound.examples.slice(0, EXAMPLES).map(play))));
 }
 
 const fine = (share) => (share > 0 && share < 0.095 ? (share < 0.001 ? "under 0.1%" : `${(100 * share).toFixed(1)}%`) : percent(share));

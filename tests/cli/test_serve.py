@@ -1,0 +1,118 @@
+"""`nearsong serve`: one line for a mistake, an address when it runs, and a clean end."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import httpx
+import pytest
+
+from nearsong.web.settings import ServeSettings
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What the command would have served, without serving it."""
+    calls = []
+    monkeypatch.setattr(
+        "nearsong.web.server.serve", lambda library, settings, **more: calls.append((library, settings, more))
+    )
+    return calls
+
+
+def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
+    said = nearsong(
+        "serve", "--host", "0.0.0.0", "--port", 9000, "--token", "correct-horse-42", "--host-name", "music.example",
+        "--host-name", "other.example", "--upload-megabytes", 7, "--keep", tmp_path, "--secure-cookie", "--log",
+        "--open",
+        library=tmp_path / "library.sqlite",
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    ((_, settings, more),) = started
+    names = ("music.example", "other.example")
+    assert settings == ServeSettings(
+        "0.0.0.0", 9000, "correct-horse-42", names, 7, keep=tmp_path, secure_cookie=True, verbose=True
+    )
+    assert more["browser"] is True
+
+
+def test_a_library_that_is_not_there_is_made(nearsong, started, tmp_path):
+    assert nearsong("serve", library=tmp_path / "new" / "library.sqlite").returncode == 0
+    assert (tmp_path / "new" / "library.sqlite").exists()
+    assert started[0][1] == ServeSettings()
+
+
+def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, started, tmp_path):
+    place = tmp_path / "library.sqlite"
+    nearsong("serve", library=place, NEARSONG_TOKEN="from-the-environment")
+    nearsong("serve", "--token", "from-the-command", library=place, NEARSONG_TOKEN="from-the-environment")
+    nearsong("serve", library=place, NEARSONG_TOKEN="")
+    assert [settings.token for _, settings, _ in started] == ["from-the-environment", "from-the-command", None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--host", "0.0.0.0"], "can be reached by others, so a token is needed"),
+        (["--host-name", "music.example"], "so a token is needed"),
+        (["--token", "short"], "which can be guessed"),
+        (["--port", "70000"], "is no port"),
+        (["--upload-megabytes", "0"], "upload_megabytes"),
+        (["--host", "no.such.host.invalid", "--token", "correct-horse-42"], "is no address of this machine"),
+    ],
+)
+def test_what_cannot_work_is_one_line_and_exit_code_2(nearsong, tmp_path, arguments, words):
+    said = nearsong("serve", *arguments, library=tmp_path / "library.sqlite")
+    assert said.returncode == 2
+    assert len(said.stderr.strip().splitlines()) == 1
+    assert words in said.stderr
+
+
+def test_a_port_that_is_taken_is_one_line(nearsong, tmp_path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        said = nearsong("serve", "--port", port, library=tmp_path / "library.sqlite")
+    assert said.returncode == 2
+    assert said.stderr.strip().endswith(
+        f"port {port} is taken by another program; choose another with --port, or 0 for any."
+    )
+
+
+@pytest.mark.parametrize("token", [None, "correct-horse-42"])
+def test_it_says_where_it_is_answers_and_ends_cleanly_on_ctrl_c(trained_file, tmp_path, token):
+    place = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    command = [sys.executable, "-m", "nearsong", "--library", str(place), "serve", "--port", "0"]
+    environment = os.environ | ({"NEARSONG_TOKEN": token} if token else {})
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        lines = [process.stdout.readline()]
+        address = re.fullmatch(r"nearsong is at (http://127\.0\.0\.1:\d+)/\n", lines[0])[1]
+        while not lines[-1].startswith("Ctrl-C"):
+            lines.append(process.stdout.readline())
+        assert any("Authorization: Bearer TOKEN" in line for line in lines) == (token is not None)
+        assert token is None or token not in "".join(lines)
+        assert _answer(f"{address}/api/v1/health").json()["status"] == "ok"
+        assert httpx.get(f"{address}/api/v1/songs").status_code == (401 if token else 200)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, err
+    assert (out, err) == ("", "")
+
+
+def _answer(address):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return httpx.get(address)
+        except httpx.TransportError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
