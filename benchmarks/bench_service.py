@@ -2,18 +2,21 @@
 
 A library of random songs is written straight into a store; `nearsong serve` answers in a process of its own, and
 clients on as many connections, each with its next question as soon as it has an answer, ask for the ten nearest of
-random songs. One JSON line: requests a second, p50, p95 and p99 of the wait, errors, and what the same question
-costs the bare index, measured in the same run. The clients share the machine with the service.
+random songs; then again for songs by other artists only. One JSON line for each: requests a second, p50, p95 and p99
+of the wait, processor time of the service for a request, errors, and what the same question costs the bare index,
+measured in the same run. The clients share the machine with the service.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
@@ -26,6 +29,8 @@ PROFILES = {
     "smoke": {"case": "service_500_songs", "songs": 500, "codewords": 64, "clients": 8, "requests": 200},
     "full": {"case": "service_100k_songs", "songs": 100_000, "codewords": 1024, "clients": 200, "requests": 20_000},
 }
+QUERIES = {"": "", "_new_artists": "&new_artists=true"}
+"""What is added to the name of the case, and to the question."""
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -47,12 +52,13 @@ def bare_index(folder: Path, n: int = 200) -> tuple[float, float]:
     return float(np.median(alone)), float(np.median(together))
 
 
-async def ask(port: int, songs: list[int], waits: list[float], problems: list[str]) -> None:
+async def ask(port: int, songs: list[int], query: str, waits: list[float], problems: list[str]) -> None:
     """Ask for one song after another on one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for song in songs:
         start = perf_counter()
-        writer.write(f"GET /api/v1/similar?seed={song}&n=10 HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        path = f"/api/v1/similar?seed={song}&n=10{query}"
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")
         length = LENGTH.search(head)
         if length is None:
@@ -65,12 +71,16 @@ async def ask(port: int, songs: list[int], waits: list[float], problems: list[st
     writer.close()
 
 
-async def load(port: int, n_songs: int, clients: int, requests: int) -> tuple[list[float], list[str], float]:
+async def load(
+    port: int, n_songs: int, clients: int, requests: int, query: str = ""
+) -> tuple[list[float], list[str], float]:
     waits: list[float] = []
     problems: list[str] = []
     asked = np.random.default_rng(0).integers(1, n_songs + 1, size=(clients, requests // clients)).tolist()
     start = perf_counter()
-    done = await asyncio.gather(*(ask(port, songs, waits, problems) for songs in asked), return_exceptions=True)
+    done = await asyncio.gather(
+        *(ask(port, songs, query, waits, problems) for songs in asked), return_exceptions=True
+    )
     problems += [repr(one) for one in done if one is not None]
     return waits, problems, perf_counter() - start
 
@@ -103,7 +113,26 @@ def start_service(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
     raise SystemExit(f"the service did not answer (exit code {service.poll()})")
 
 
-def measure(profile: str) -> dict[str, object]:
+def processor_seconds(process: int) -> float:
+    """Return how long a process has computed; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_quiet(process: int, most: float = 120.0) -> None:
+    """Wait until a service that has just begun to answer has made everything ready."""
+    deadline = monotonic() + most
+    busy = True
+    while busy and monotonic() < deadline:
+        before = processor_seconds(process)
+        sleep(0.5)
+        busy = processor_seconds(process) - before > 0.05
+
+
+def measure(profile: str) -> Iterator[dict[str, object]]:
     case = PROFILES[profile]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -111,27 +140,39 @@ def measure(profile: str) -> dict[str, object]:
         alone, together = bare_index(folder)
         service, port = start_service(folder)
         try:
-            asyncio.run(load(port, case["songs"], case["clients"], case["clients"] * 2))
-            waits, problems, seconds = asyncio.run(load(port, case["songs"], case["clients"], case["requests"]))
-            quiet, _, _ = asyncio.run(load(port, case["songs"], 1, 50))
+            wait_until_quiet(service.pid)
+            for named, query in QUERIES.items():
+                asyncio.run(load(port, case["songs"], case["clients"], case["clients"] * 2, query))
+                before = processor_seconds(service.pid)
+                found = asyncio.run(load(port, case["songs"], case["clients"], case["requests"], query))
+                computed = processor_seconds(service.pid) - before
+                quiet, _, _ = asyncio.run(load(port, case["songs"], 1, 50, query))
+                told = summary(*found, alone)
+                yield {
+                    "case": f"{case['case']}{named}",
+                    "clients": case["clients"],
+                    **told,
+                    "service_cpu_ms": round(1000 * computed / len(found[0]), 2),
+                    "one_client_p50_ms": round(1000 * float(np.median(quiet)), 2),
+                    "bare_index_ms": round(1000 * alone, 3),
+                    "bare_index_of_32_ms": round(1000 * together, 3),
+                }
         finally:
             service.terminate()
             service.wait(timeout=30)
-    p50, p95, p99 = np.quantile(waits, [0.5, 0.95, 0.99])
+
+
+def summary(waits: list[float], problems: list[str], seconds: float, alone: float) -> dict[str, object]:
     if problems:
         raise SystemExit(f"{len(problems)} of {len(waits)} requests failed, first: {problems[0]}")
+    p50, p95, p99 = np.quantile(waits, [0.5, 0.95, 0.99])
     return {
-        "case": case["case"],
-        "clients": case["clients"],
         "requests": len(waits),
         "errors": len(problems),
         "requests_per_second": round(len(waits) / seconds, 1),
         "p50_ms": round(1000 * p50, 2),
         "p95_ms": round(1000 * p95, 2),
         "p99_ms": round(1000 * p99, 2),
-        "one_client_p50_ms": round(1000 * float(np.median(quiet)), 2),
-        "bare_index_ms": round(1000 * alone, 3),
-        "bare_index_of_32_ms": round(1000 * together, 3),
         "per_request_over_bare_index": round(seconds / len(waits) / alone, 2),
     }
 
@@ -139,4 +180,5 @@ def measure(profile: str) -> dict[str, object]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="full")
-    print(json.dumps(measure(parser.parse_args().profile)))
+    for line in measure(parser.parse_args().profile):
+        print(json.dumps(line), flush=True)

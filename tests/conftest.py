@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import music_library
+
+settings.register_profile("nearsong", deadline=None)  # no test asserts a time
+settings.load_profile("nearsong")
 
 
 @pytest.fixture(scope="session")

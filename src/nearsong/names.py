@@ -1,4 +1,4 @@
-"""Names of artists and songs -> keys they are compared by, whoever wrote them."""
+"""Names of artists and songs -> keys they are compared by, whoever wrote them; and text that can be written."""
 
 import re
 import unicodedata
@@ -191,3 +191,14 @@ def _tells_the_release(words: str) -> bool:
 
 def _without_guests(words: str) -> str:
     return _GUESTS.sub("", words) if " f" in words else words
+
+
+def readable(text: str) -> str:
+    r"""Return text that UTF-8 can hold: a byte of a name that was no UTF-8 becomes a mark.
+
+    >>> readable("Béla"), readable("B\udce9la")
+    ('Béla', 'B\ufffdla')
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -4,6 +4,7 @@ import random
 import re
 import threading
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -242,7 +243,14 @@ def test_by_plays_the_most_come_first_and_equals_as_by_artist():
     assert ids("plays")[3:] == [number for number in ids("artist") if number not in PLAYS]
 
 
-def test_the_newest_have_the_highest_ids():
+def test_the_newest_came_last_whatever_their_ids():
+    added = {3: 50.0, 9: 70.0, 4: 50.0}
+    songs = [replace(one, added=added.get(one.id, 10.0)) for one in SONGS]
+    found = [one.id for one in Browser(songs).page(sort="newest").songs]
+    assert found == [9, 4, 3, *(number for number in range(14, 0, -1) if number not in added)]
+
+
+def test_the_newest_have_the_highest_ids_where_nobody_knows_when_they_came():
     assert ids("newest") == list(range(14, 0, -1))
     assert ids("newest", "rock") == [7, 5, 4, 2, 1]
 

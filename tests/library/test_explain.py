@@ -119,7 +119,7 @@ def test_what_both_have_and_others_lack_comes_first():
     assert first.in_query == pytest.approx(songs[0, 4])
     assert first.in_song == pytest.approx(songs[1, 4])
     assert first.usual == pytest.approx(songs[:, 4].mean())
-    assert first.reason == "both have more of it than most"
+    assert first.reason() == "both have more of it than most"
 
 
 def test_what_one_has_and_the_other_lacks_parts_them():
@@ -131,7 +131,7 @@ def test_what_one_has_and_the_other_lacks_parts_them():
     model = SimilarityModel.learn(codebook_of(10), songs, explained_variance=0.999)
     first = explain(model, songs[0], songs[1], words=[str(v) for v in range(10)], usual=songs.mean(axis=0)).apart[0]
     assert (first.codeword, first.together) == (7, False)
-    assert first.reason == "the first has more of it than most"
+    assert first.reason() == "the first has more of it than most"
     assert first.share > 0.5
 
 
@@ -215,7 +215,7 @@ def character(together, query, song, usual, songs=()):
     ],
 )
 def test_the_reason_fits_the_numbers(together, query, song, reason):
-    assert character(together, query, song, usual=0.2).reason == reason
+    assert character(together, query, song, usual=0.2).reason() == reason
 
 
 def test_lines_say_how_much_of_each_song_it_is():
@@ -228,7 +228,7 @@ def test_lines_say_how_much_of_each_song_it_is():
         "both have more of it than most; full of it: Anna - Sea, Bo - Sky",
         "Apart:",
         "  bright, steady: 20 % of this song, 0 % of the other, under 0.1 % of the library; "
-        "the first has more of it than most",
+        "this song has more of it than most",
     ]
     assert "full of it" not in "".join(in_words(found))
     assert in_words(Explanation((), (), 0, 0, 0, 0)) == []

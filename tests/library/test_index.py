@@ -55,17 +55,18 @@ def songs(n=2_000, r=12, seed=0, n_queries=40):
     exponent=st.integers(-30, 14),
     offset=st.sampled_from([0.0, 1.0, 1e4]),
     share=st.sampled_from([None, 0.1, 0.6]),
-    group=st.sampled_from([2, 64]),
+    group=st.sampled_from([2, 3, 64]),
+    at_once=st.sampled_from([1, 14, 32, 8_192]),
 )
 def test_it_is_brute_force_to_the_bit_for_any_size_offset_tie_and_filter(
-    seed, n, r, k, levels, exponent, offset, share, group
+    seed, n, r, k, levels, exponent, offset, share, group, at_once
 ):
     rng = np.random.default_rng(seed)
     drawn = rng.standard_normal((n + 3, r)) if levels is None else rng.integers(levels, size=(n + 3, r)).astype(float)
     drawn = np.clip((drawn + offset) * 10.0**exponent, -1e15, 1e15)
     ids = rng.choice(1_000, size=n, replace=False)
     allowed = None if share is None else rng.random(n) < share
-    with patch.object(near_places, "GROUP", group):
+    with patch.multiple(near_places, GROUP=group, AT_ONCE=at_once, TOGETHER=2, LOOKED_AT=8):
         ours = PlaceIndex.build(drawn[:n], ids).nearest(drawn[n:], k, allowed=allowed)
     assert_same(ours, brute_force(drawn[:n], ids, drawn[n:], k, allowed))
 
@@ -75,8 +76,20 @@ def test_a_library_of_some_size_with_a_filter_in_one_stretch_is_brute_force_too(
     places, queries = songs(5_000)
     index = PlaceIndex.build(places, np.arange(5_000))
     for allowed in (None, np.arange(5_000) < 1_300, np.arange(5_000) >= 4_950):
-        ours = index.nearest(queries, k, allowed=allowed)
-        assert_same(ours, brute_force(places, np.arange(5_000), queries, k, allowed))
+        expected = brute_force(places, np.arange(5_000), queries, k, allowed)
+        for at_once in (near_places.AT_ONCE, 5_120, 5_001):
+            with patch.object(near_places, "AT_ONCE", at_once):
+                assert_same(index.nearest(queries, k, allowed=allowed), expected)
+
+
+def test_more_songs_as_near_as_the_kth_than_the_best_groups_hold_are_all_looked_at():
+    places = np.ones((2_000, 3), np.float32)
+    places[1_500:] = 0
+    index = PlaceIndex.build(places, np.arange(2_000))
+    allowed = np.arange(2_000) % 7 > 0
+    for mask in (None, allowed):
+        expected = brute_force(places, np.arange(2_000), places[[0, 1_999]], 5, mask)
+        assert_same(index.nearest(places[[0, 1_999]], 5, allowed=mask), expected)
 
 
 def test_a_distance_that_float32_products_lose_is_found():
@@ -113,7 +126,8 @@ def test_blocks_of_queries_change_nothing_and_bound_the_memory(monkeypatch):
     places, queries = songs(3_000, n_queries=2_000)
     index = PlaceIndex.build(places, np.arange(3_000))
     whole = index.nearest(queries, 20)
-    monkeypatch.setattr(index_module, "BLOCK", 30_000)
+    monkeypatch.setattr(near_places, "TOGETHER", 10)
+    monkeypatch.setattr(near_places, "LOOKED_AT", 1_000)
     tracemalloc.start()
     parts = index.nearest(queries, 20)
     peak = tracemalloc.get_traced_memory()[1]

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from nearsong.errors import InvalidInputError, UnclearSongError
-from nearsong.library import Filters
-from nearsong.names import artist_key
+from nearsong.library import Filters, recommend
+from nearsong.library.recommend import Question, seed_of_song, similar, similar_each
+from nearsong.library.records import Song
+from nearsong.library.space import Space
+from nearsong.names import artist_key, primary_artist
 
 
 def brute_force(library, place, keep=lambda song: True):
@@ -138,3 +141,112 @@ def test_no_seed_is_refused(trained):
 
 def test_when_nothing_fits_the_answer_is_empty(trained):
     assert trained.similar(trained.songs()[0], filters=Filters(genres=("polka",))) == []
+
+
+GENRES = ["", "Rock", "hard rock", "STRASSE", "straße", "Jazz"]
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """A space of many songs that differ in everything filters look at."""
+    rng = np.random.default_rng(4)
+    songs = []
+    for number in range(900):
+        artist = ["", "The Who", "who", "Abba", f"Band {rng.integers(8)}"][rng.integers(5)]
+        year = None if rng.random() < 0.2 else int(rng.integers(0, 2030))
+        genre = GENRES[rng.integers(len(GENRES))]
+        key = artist_key(artist) if artist else ""
+        songs.append(Song(3 * number + 1, f"/{number}", artist, f"Song {number}", "", genre, year, 9.0, key))
+    places = rng.standard_normal((900, 5)).astype(np.float32)
+    return Space(1, None, songs, places, tmp_path_factory.mktemp("cache"))
+
+
+def fits(song, filters, seeds, plays):
+    """What a filter means, for one song."""
+    unwanted = {artist_key(primary_artist(name)) for name in filters.exclude_artists}
+    if filters.new_artists:
+        unwanted |= {seed.artist_key for seed in seeds} - {""}
+    dated = filters.year_from is not None or filters.year_to is not None
+    years = range(filters.year_from or 0, (filters.year_to or 9999) + 1)
+    return (
+        song.artist_key not in unwanted
+        and (not filters.genres or any(genre.casefold() in song.genre.casefold() for genre in filters.genres))
+        and (not dated or (song.year is not None and song.year in years))
+        and (filters.fewer_plays is None or plays < filters.fewer_plays)
+        and song.id not in {seed.song.id for seed in seeds}
+    )
+
+
+ALL_FILTERS = [
+    Filters(new_artists=True),
+    Filters(exclude_artists=("who",)),
+    Filters(exclude_artists=("The Who", "ABBA", "nobody")),
+    Filters(new_artists=True, exclude_artists=("Band 3",), artist_once=True),
+    Filters(genres=("ROCK",)),
+    Filters(genres=("strasse", "jazz"), year_to=1990),
+    Filters(year_from=1000),
+    Filters(year_from=0, year_to=0),
+    Filters(fewer_plays=2.0, genres=("jazz",)),
+]
+
+
+@pytest.mark.parametrize("filters", ALL_FILTERS)
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_what_is_allowed_is_what_a_look_at_each_song_allows(crowd, filters, n_seeds):
+    plays = np.arange(900) % 5.0
+    seeds = [seed_of_song(crowd, crowd.songs[row]) for row in (1, 77, 400)[:n_seeds]]
+    expected = [fits(song, filters, seeds, plays[row]) for row, song in enumerate(crowd.songs)]
+    assert 0 < sum(expected) < 900
+    np.testing.assert_array_equal(filters.allowed(crowd, seeds, plays), expected)
+
+
+@pytest.mark.parametrize("few", [0, 200, 10_000])
+@pytest.mark.parametrize("filters", [Filters(), Filters(artist_once=True), *ALL_FILTERS])
+@pytest.mark.parametrize("n_seeds", [1, 4])
+def test_near_songs_are_those_of_brute_force_however_those_that_may_not_come_are_left_out(
+    crowd, filters, n_seeds, few, monkeypatch
+):
+    monkeypatch.setattr(recommend, "_FEW", few)
+    plays = np.arange(900) % 5.0
+    seeds = [seed_of_song(crowd, crowd.songs[row]) for row in (5, 78, 401, 640)[:n_seeds]]
+    away = np.stack([np.linalg.norm(crowd.places - seed.place.astype(float), axis=1) for seed in seeds], axis=1)
+    ranked = (away / (np.sort(away, axis=0)[24] if n_seeds > 1 else 1)).min(axis=1)
+    seen, expected = set(), []
+    for row in np.argsort(ranked, kind="stable"):
+        song = crowd.songs[row]
+        if fits(song, filters, seeds, plays[row]) and not (filters.artist_once and song.artist_key in seen):
+            seen |= {song.artist_key} - {""}
+            expected.append((song.id, away[row].min()))
+    near = similar(crowd, seeds, 12, filters, plays)
+    assert [one.song.id for one in near] == [song for song, _ in expected[:12]]
+    np.testing.assert_allclose(
+        [one.distance for one in near], [distance for _, distance in expected[:12]], rtol=1e-12
+    )
+
+
+def test_questions_asked_together_get_the_answers_they_get_alone(crowd):
+    questions = [
+        Question([seed_of_song(crowd, crowd.songs[row]) for row in rows], n, filters)
+        for rows, n, filters in [
+            ([3], 10, Filters()),
+            ([4], 2, Filters(artist_once=True)),
+            ([4], 40, Filters(artist_once=True)),  # there are not so many: more and more are fetched
+            ([9, 17], 10, Filters(new_artists=True)),
+            ([3], 900, Filters()),
+            ([30], 5, Filters(genres=("jazz",))),
+            ([31], 5, Filters(genres=("polka",))),
+        ]
+    ]
+    together = similar_each(crowd, questions)
+    assert together == [similar(crowd, one.seeds, one.n, one.filters) for one in questions]
+    assert [len(near) for near in together] == [10, 2, len(together[2]), 10, 899, 5, 0]
+    assert similar_each(crowd, []) == []
+
+
+def test_copies_are_left_out_once_however_near_others_are(tmp_path):
+    names = ["Own", "Own", "Other", "Other", "Third", "Other"]
+    songs = [Song(i, f"/{i}", "A", name, "", "", None, 9.0, "a") for i, name in enumerate(names)]
+    places = np.array([[0.0], [0.0], [1.0], [1.0], [1.0], [2.0]], np.float32)
+    space = Space(1, None, songs, places, tmp_path)
+    near = similar(space, [seed_of_song(space, songs[0])], 6)
+    assert [one.song.id for one in near] == [2, 4, 5]

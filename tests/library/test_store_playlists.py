@@ -11,6 +11,7 @@ from nearsong.errors import InvalidInputError, NoSuchPlaylistError, NoSuchSongEr
 from nearsong.library import Library
 from nearsong.library.records import Tags
 from nearsong.library.store import ScannedFile, Store
+from nearsong.library.store.playlists import with_unseen
 
 
 def put(store, *numbers, problem="") -> list[int]:
@@ -48,6 +49,28 @@ def test_a_list_of_playlists_takes_two_questions_however_many_there_are(tmp_path
         sa.event.listen(engine, "before_cursor_execute", lambda *facts: asked.append(facts[2]))
         assert len(store.playlists.list()) == 10
         assert sum(question.startswith("SELECT") for question in asked) == 2
+
+
+def test_songs_that_were_not_shown_keep_their_places(store):
+    a, b, c, gone, broken = put(store, *range(5))
+    saved = store.playlists.add("a", [gone, a, b, broken, c])
+    put(store, 4, problem="is no sound")  # the file of the last has changed
+    changed = store.playlists.replace(saved.id, "a", [c, b, a], shown={a, b, c})
+    assert changed.songs == (gone, c, b, broken, a)
+    assert store.playlists.replace(saved.id, "a", [a, gone], shown={a, b, c}).songs == (a, gone, broken)
+    assert store.playlists.replace(saved.id, "a", [b]).songs == (b,)
+    with pytest.raises(NoSuchSongError, match="there is no song 99"):
+        store.playlists.replace(saved.id, "a", [99], shown={99})
+
+
+@given(st.lists(st.integers(1, 8), max_size=12), st.lists(st.integers(1, 5), max_size=12))
+def test_a_changed_playlist_has_what_was_asked_for_and_all_that_was_not_shown_in_order(saved, wanted):
+    shown = range(1, 6)
+    whole = with_unseen(wanted, saved, shown)
+    assert [song for song in whole if song in shown] == wanted
+    assert sorted(song for song in whole if song not in shown) == sorted(song for song in saved if song not in shown)
+    there = [song for song in saved if song in shown]
+    assert with_unseen(there, saved, shown) == saved  # nothing changed, nothing moves
 
 
 def test_another_name_and_other_songs_keep_the_id_and_the_day_it_was_made(store):

@@ -1,5 +1,8 @@
 """Songs, sounds and places come back as they went in."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 
 from nearsong.library.records import Song, Tags
@@ -20,21 +23,20 @@ def add_ear(store, key="an ear") -> int:
 def test_a_song_comes_back_as_it_went_in(store):
     tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2")
     song = put(store, "/Bj\udcf6rk/ü.mp3", tags=tags, seconds=305.5, damage="ends early")
-    assert store.songs.all() == [
-        Song(
-            song,
-            "/Bj\udcf6rk/ü.mp3",
-            "Björk feat. X",
-            "Jóga",
-            "Homogenic",
-            "Pop",
-            1997,
-            305.5,
-            "bjork",
-            "mbid 1",
-            "mbid 2",
-        )
-    ]
+    (found,) = store.songs.all()
+    assert replace(found, added=0.0) == Song(
+        song,
+        "/Bj\udcf6rk/ü.mp3",
+        "Björk feat. X",
+        "Jóga",
+        "Homogenic",
+        "Pop",
+        1997,
+        305.5,
+        "bjork",
+        "mbid 1",
+        "mbid 2",
+    )
     assert store.songs.counts(None) == {
         "songs": 1,
         "artists": 1,
@@ -44,6 +46,15 @@ def test_a_song_comes_back_as_it_went_in(store):
         "seconds": 305.5,
         "heard": 0,
     }
+
+
+def test_a_song_knows_since_when_it_is_in_the_library_however_often_its_file_changes(store):
+    before = time.time()
+    song = put(store, "/a.mp3")
+    after = time.time()
+    assert put(store, "/a.mp3", content="other") == song
+    (found,) = store.songs.all()
+    assert before <= found.added <= after
 
 
 def test_tags_that_no_database_holds_are_cleaned(store):

@@ -217,7 +217,9 @@ def test_splits_that_cannot_be_used_are_in_the_report_and_not_said_twice(ear, da
     notes: list[str] = []
     monkeypatch.setattr(held_out_artists, "n_usable", lambda ranking: 0)
     report = train(ear, data, QUICK, note=notes.append).report
-    assert report.notes == ("3 of 3 splits could not be used: too few songs are related.",)
+    assert report.notes == (
+        "3 of the 3 times that artists were held out could not be used: too few songs are related.",
+    )
     assert notes == []
 
 
@@ -225,7 +227,7 @@ def test_a_last_fit_that_ended_early_is_in_the_report_and_not_said_twice(ear, da
     notes: list[str] = []
     hasty = replace(QUICK, n_splits=1, final_tol=1e-9, final_max_rounds=3)
     report = train(ear, data, hasty, note=notes.append).report
-    assert [note for note in report.notes if note.startswith("The last fit ended after 3 rounds")]
+    assert [note for note in report.notes if note.startswith("Learning ended after 3 rounds, ")]
     assert notes == []
 
 

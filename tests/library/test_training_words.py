@@ -4,7 +4,17 @@ from dataclasses import replace
 import pytest
 
 from nearsong.library.held_out_report import Estimate, ReportRow, TrainingReport
-from nearsong.library.training_words import CHOSEN_BEFORE, IMPORTED, MEANING, SEEN, sentences, table_rows
+from nearsong.library.training_words import (
+    CHOSEN_BEFORE,
+    CHOSEN_BEFORE_PLAINLY,
+    IMPORTED,
+    MEANING,
+    PAIRS,
+    PLAIN,
+    SEEN,
+    sentences,
+    table_rows,
+)
 
 
 def near(mean: float, half: float) -> Estimate:
@@ -178,6 +188,7 @@ def test_an_evaluation_decides_nothing_and_names_an_imported_model():
     said = text(report)
     assert said.startswith("Judged with 412 artists")
     assert "0.700 by the imported model and 0.641 by sound alone" in said
+    assert "Songs of the artists held out alone: 0.690 by the imported model and 0.626 by sound alone" in said
     assert "answers from now on" not in said
     assert "imported model" in [row[0] for row in table_rows(report)]
 
@@ -212,14 +223,39 @@ def test_notes_come_last():
     )
 
 
-@pytest.mark.parametrize("decision", ["learned", "native", "none"])
-@pytest.mark.parametrize(
-    "reason",
-    ["gain", "few_artists", "few_listeners", "same_sound", "nothing_to_judge", "no_gain", "worse_on_new", "asked"],
+REASONS = (
+    *("gain", "few_artists", "few_listeners", "same_sound", "nothing_to_judge", "no_gain", "worse_on_new"),
+    *("only_popularity", "asked"),
 )
+
+
+@pytest.mark.parametrize("decision", ["learned", "native", "none"])
+@pytest.mark.parametrize("reason", REASONS)
 def test_every_report_can_be_put_in_words(decision, reason):
     for report in (GOOD, TrainingReport("native", "asked")):
-        for sentence in sentences(replace(report, decision=decision, reason=reason)):
+        decided = replace(report, decision=decision, reason=reason)
+        for sentence in [*sentences(decided), *sentences(decided, PLAIN)]:
             assert sentence.endswith(".")
             assert sentence[0].isupper() or sentence[0].isdigit()
             assert "  " not in sentence
+
+
+@pytest.mark.parametrize("decision", ["learned", "native", "none"])
+@pytest.mark.parametrize("reason", REASONS)
+def test_plain_words_are_plain_and_say_as_much(decision, reason):
+    report = replace(with_differences(near(0.05, 0.02), near(0.01, 0.02)), decision=decision, reason=reason)
+    of_the_trade, plain = sentences(report), sentences(report, PLAIN)
+    assert len(plain) == len(of_the_trade)
+    for words in plain:
+        assert not re.search(r"AUC|\bloss\b|metric|\bC\b|Jaccard|codebook|--|confidence|0\.\d", words)
+
+
+def test_plain_words_count_pairs():
+    said = "\n".join(sentences(GOOD, PLAIN))
+    assert said.startswith("What was learned answers from now on: for artists it was not shown it ranks better than")
+    assert PAIRS in said
+    assert "are ranked with 77 as learned and 64 by sound alone, a difference of +13 (+11 to +15)." in said
+    assert "Songs of artists it never saw: 67 as learned and 63 by sound alone, a difference of +5 (+2" in said
+    assert "predicts what the other half finds similar with 81." in said
+    asked = sentences(replace(GOOD, decision="none", reason="asked"), PLAIN)
+    assert CHOSEN_BEFORE_PLAINLY in asked

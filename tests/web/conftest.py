@@ -123,3 +123,50 @@ class running:  # noqa: N801 - used as a function
 @pytest.fixture(autouse=True)
 def _quiet() -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+# ---------------------------------------------------------------- a real browser
+
+
+@pytest.fixture(scope="session")
+def real_browser() -> Iterator[Any]:
+    """Chromium, started once; tests skip where there is none."""
+    import browsing
+
+    if browsing.CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    browser = browsing.RealBrowser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def visit(real_browser) -> Iterator[Any]:
+    """Open pages of a server: ``visit(address, "#/map")``; at the end nothing may have gone wrong in them."""
+    import browsing
+
+    real_browser.wake()
+    visits = browsing.Visits(real_browser.chromium)
+    try:
+        yield visits
+        visits.close()
+    finally:
+        real_browser.rest()
+
+
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., running]:
+    """A function that serves a library while a block runs: ``with serving(library, token="...") as address``."""
+
+    def serve(library: Library, **settings: Any) -> running:
+        return running(library, ServeSettings(**{"port": 0} | settings))
+
+    return serve
+
+
+@pytest.fixture
+def own_server(trained_file, tmp_path) -> Iterator[str]:
+    """The address of a server whose library may be changed."""
+    place = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(place) as library, running(library, ServeSettings(port=0)) as address:
+        yield address

@@ -1,7 +1,9 @@
 """Work in processes of its own: real scans and trainings, ended in every way there is."""
 
 import contextlib
+import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -12,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import music_library
+import nearsong.library
 from nearsong.library import Library
 from nearsong.web import jobs as jobs_module
-from nearsong.web.jobs import MOST_WAITING, REMEMBERED, Jobs
+from nearsong.web.jobs import MOST_WAITING, REMEMBERED, STAGES, Jobs
 from nearsong.web.problems import ApiError
 
 # A process that does as it is told, in place of the real one, for what is about jobs and not about libraries.
@@ -105,6 +108,17 @@ def test_stages_are_told_in_words_for_people(tricks, tmp_path):
     (tmp_path / "go").touch()
     assert tricks.wait(job.id, 60).state == "failed"  # it has told of no result
     assert run(tricks, {"progress": ["thinking", 0, 0]}, {"result": {}}).state == "done"
+
+
+def test_every_stage_that_the_library_tells_of_has_words_for_people():
+    from nearsong.web.job_process import FIRST_STAGES, WORK
+
+    told = set(FIRST_STAGES.values())
+    for file in Path(nearsong.library.__file__).parent.rglob("*.py"):
+        if not file.name.startswith("demo"):
+            told.update(re.findall(r'progress\("([^"]+)",', file.read_text(encoding="utf-8")))
+    assert told - {"finding neighbours"} == set(STAGES)  # which is of the command line's map
+    assert set(FIRST_STAGES) == set(WORK)
 
 
 def test_the_place_of_the_library_is_no_argument_that_others_can_see(tricks):
@@ -230,14 +244,19 @@ def test_everything_is_tidied_up_once_however_a_job_ends(tricks):
 # ---- real work
 
 
-def test_a_training_runs_and_says_what_it_found(jobs, trained):
+def test_a_training_runs_and_says_what_it_does_and_what_it_found(jobs, trained, monkeypatch):
     before = trained.active_model
+    told, heard = [], jobs._heard
+    monkeypatch.setattr(jobs, "_heard", lambda job, line: told.append(json.loads(line)) or heard(job, line))
     job = jobs.wait(jobs.add("train", {})[0].id, 80)
     assert job.state == "done", job.error
     assert job.result["decision"] == "learned"
     assert job.result["model"] == trained.active_model != before
-    assert job.result["sentences"]
+    assert job.result["sentences"][0].startswith("What was learned answers from now on: ")
+    assert job.result["advice"].startswith("36 artists are few")
     assert job.total > 0
+    stages = list(dict.fromkeys(one["progress"][0] for one in told if "progress" in one))
+    assert stages[:4] == ["reading listens", "looking them up", "reading songs", "learning"]
 
 
 def test_a_map_is_drawn(jobs, trained):

@@ -2,19 +2,21 @@
 
 import pytest
 
+import music_library
 from nearsong.library.held_out_report import TrainingReport
-from nearsong.library.training_words import LABELS, sentences
+from nearsong.library.training_words import LABELS, PLAIN, advice, sentences
 
 
 def test_the_report_is_that_of_the_training(client, trained):
     found = client.get("/api/v1/model").json()
     row = next(row for row in trained.models() if row.id == trained.active_model)
     report = TrainingReport.from_json(row.facts["report"])
-    assert found["report"]["sentences"] == sentences(report)
+    assert found["report"]["sentences"] == sentences(report, PLAIN)
+    assert found["report"]["advice"] == advice(report, PLAIN) != ""
     assert found["report"]["decision"] == "learned"
     assert found["report"]["listeners"] == report.listeners
     for told, known in zip(found["report"]["rows"], report.rows, strict=True):
-        assert told["label"] == LABELS[known.name]
+        assert told["label"] == LABELS[known.name].removeprefix("native: ")
         assert told["known"]["mean"] == pytest.approx(known.known.mean)
     assert found["active"]["score"] == pytest.approx(report.score("learned", "known"))
 
@@ -40,6 +42,25 @@ def test_another_model_answers_at_once_and_the_last_report_stays(client, trained
     assert found.status_code == 200
     assert found.json()["active"]["id"] == native
     assert found.json()["report"]["decision"] == "learned"
+
+
+def test_a_training_that_was_refused_says_so_until_one_is_not(client, trained, tmp_path):
+    answers = trained.active_model
+    (history,) = trained.listens()
+    trained.remove_listens(history.id)
+    trained.import_listens(music_library.write_listens(tmp_path / "few.csv", n_artists=21))
+    told = trained.train()
+    assert (told.decision, told.reason) == ("native", "few_artists")
+    found = client.get("/api/v1/model").json()
+    assert found["active"]["id"] == answers
+    assert found["report"]["decision"] == "native"
+    assert found["report"]["sentences"][0].startswith("Too little to learn from: 21 artists of the library have")
+    assert found["report"]["advice"].startswith("Import listening histories of more people")
+    trained.import_listens(music_library.write_listens(tmp_path / "many.csv", n_users=300))
+    assert trained.train().decision == "learned"
+    found = client.get("/api/v1/model").json()
+    assert found["report"]["decision"] == "learned"
+    assert found["active"]["id"] != answers
 
 
 @pytest.mark.parametrize(("body", "status"), [({"id": 999}, 404), ({"id": 0}, 422), ({"id": 2**63}, 422), ({}, 422)])

@@ -129,6 +129,14 @@ def test_songs_whose_files_are_gone_are_counted(client, monkeypatch):
     assert (ids(found["items"]), found["songs"], found["gone"]) == ([1], 1, 1)
 
 
+def test_songs_whose_files_are_gone_keep_their_places_when_a_playlist_is_changed(client, trained, monkeypatch):
+    number = client.post("/api/v1/playlists", json={"name": "x", "songs": [1, 2, 3]}).json()["id"]
+    monkeypatch.delitem(client.service.snapshot.space.row_of, 2)
+    changed = client.put(f"/api/v1/playlists/{number}", json={"name": "y", "songs": [3, 1]}).json()
+    assert (ids(changed["items"]), changed["gone"]) == ([3, 1], 1)
+    assert trained.playlists.get(number).songs == (3, 1, 2)
+
+
 def test_an_empty_library_has_no_playlists_and_can_save_an_empty_one(empty_client):
     assert empty_client.get("/api/v1/playlists").json() == []
     assert empty_client.post("/api/v1/playlists", json={"name": "x", "songs": []}).status_code == 201

@@ -7,6 +7,7 @@ import pytest
 
 from nearsong.errors import InvalidInputError
 from nearsong.web import security
+from nearsong.web.app import WRONG_PER_MINUTE
 from nearsong.web.limits import RateLimit
 from nearsong.web.security import COOKIE, HEADERS, OPEN_BELOW, Door, host_name
 from nearsong.web.settings import ServeSettings
@@ -188,6 +189,38 @@ def test_who_is_logged_in_is_not_locked_out_by_one_who_guesses(guarded):
     assert last.status_code == 429
     assert last.headers["content-type"] == "application/problem+json"
     assert guarded.get("/api/v1/songs", headers={"Cookie": f"{COOKIE}={cookie[COOKIE]}"}).status_code == 200
+
+
+def test_wrong_tokens_count_together_wherever_they_are_said(guarded):
+    guarded.cookies.clear()
+    for number in range(WRONG_PER_MINUTE):
+        if number % 2:
+            guarded.get("/api/v1/songs", headers={"Authorization": "Bearer wrong"})
+        else:
+            guarded.get("/rest/ping?u=me&p=wrong&f=json")
+    for answer in (
+        guarded.get("/api/v1/songs", headers={"Authorization": "Bearer wrong"}),
+        guarded.get(f"/rest/ping?u=me&p={TOKEN}&f=json"),
+        guarded.post("/login", data={"token": TOKEN}),
+    ):
+        assert answer.status_code == 429
+        assert int(answer.headers["Retry-After"]) >= 1
+
+
+FROM_A_PLAYER = {"Origin": "app://player", "Sec-Fetch-Site": "cross-site"}
+
+
+def test_a_player_in_a_browser_may_post_below_rest_with_the_token_and_nowhere_else(guarded, client):
+    guarded.cookies.clear()
+    asked = {"u": "me", "p": TOKEN, "f": "json"}
+    answer = guarded.post("/rest/ping", data=asked, headers=FROM_A_PLAYER)
+    assert answer.json()["subsonic-response"]["status"] == "ok"
+    wrong = guarded.post("/rest/ping", data={**asked, "p": "wrong"}, headers=FROM_A_PLAYER)
+    assert wrong.json()["subsonic-response"]["error"]["code"] == 40
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    for path in ("/api/v1/jobs", "/login", "/rest/../api/v1/jobs"):
+        assert guarded.post(path, headers={**FROM_A_PLAYER, **bearer}).status_code == 403
+    assert client.post("/rest/ping", data=asked, headers=FROM_A_PLAYER).status_code == 403  # nobody needs a token
 
 
 def test_one_who_guesses_does_not_slow_others_down():

@@ -1,9 +1,12 @@
 """What is near: the same as the library says, with what listeners make of it, under both ways to compare."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from nearsong.library import Filters
+from nearsong.web.near_answers import near_json
 
 EXPECTED = {"id", "artist", "title", "album", "genre", "year", "seconds", "plays"}
 
@@ -23,6 +26,37 @@ def test_the_answer_is_the_librarys_own(client, trained, seed):
     assert set(told[0]["song"]) == EXPECTED
     assert answer.json()["seeds"][0]["id"] == seed
     assert answer.json()["model"] == {"id": trained.active_model, "kind": "learned"}
+
+
+@pytest.mark.parametrize("query", ["", "&artist_once=true", "&new_artists=true", "&exclude_artist=Band A3", "&n=72"])
+@pytest.mark.parametrize("metric", ["active", "native"])
+def test_many_who_ask_at_once_get_what_each_gets_alone(client, query, metric):
+    snapshot = client.service.snapshot
+    snapshot.warm()
+    assert snapshot.is_ready(metric)
+    with ThreadPoolExecutor(12) as pool:
+        paths = [f"/api/v1/similar?seed={song}&metric={metric}{query}" for song in range(1, 25)]
+        answers = list(pool.map(client.get, paths))
+    asked = dict(one.split("=") for one in query.split("&") if one)
+    filters = Filters(
+        "artist_once" in asked, "new_artists" in asked, tuple(asked.get("exclude_artist", "").split(","))
+    )
+    for song, answer in enumerate(answers, start=1):
+        seeds = [snapshot.seed(song, metric)]
+        near = snapshot.similar(seeds, int(asked.get("n", 10)), filters, metric)
+        assert near
+        assert answer.content == near_json(snapshot, metric, seeds, near)
+
+
+def test_before_everything_is_made_the_answer_is_the_same(client, trained):
+    trained.remove_listens(*(source.id for source in trained.listens()))
+    snapshot = trained.snapshot()
+    assert not snapshot.is_ready()
+    client.service._snapshot = snapshot
+    before = client.get("/api/v1/similar?seed=3")
+    snapshot.warm()
+    assert snapshot.is_ready()
+    assert client.get("/api/v1/similar?seed=3").json() == before.json()
 
 
 def test_by_sound_alone_is_the_native_model_of_the_same_ear(client, trained):

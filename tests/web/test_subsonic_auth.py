@@ -1,28 +1,19 @@
 """Who may ask: token and salt, password, API key; and how often one may be wrong."""
 
 import hashlib
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
-from nearsong.web.settings import ServeSettings
-from nearsong.web.subsonic.auth import WRONG_PER_MINUTE, check_credentials, knows
+from nearsong.web.limits import RateLimit
+from nearsong.web.subsonic.auth import check_credentials, knows
 from nearsong.web.subsonic.envelope import ProtocolError
 from nearsong.web.subsonic.parameters import Parameters
 
 TOKEN = "correct-horse-battery"
-
-
-class Service(SimpleNamespace):
-    """Stands for a service: what it was started with."""
-
-    __hash__ = object.__hash__
-
-    def __init__(self, token: str | None = TOKEN) -> None:
-        super().__init__(settings=ServeSettings(token=token))
+WRONG_PER_MINUTE = 3
 
 
 def request(client: str = "192.0.2.1", **headers: str) -> Request:
@@ -34,8 +25,9 @@ def salted(token: str, salt: str) -> dict[str, str]:
     return {"t": hashlib.md5((token + salt).encode()).hexdigest(), "s": salt}
 
 
-def check(service: Service, said: dict[str, str], **options: str) -> str:
-    return check_credentials(service, request(**options), Parameters(said.items()))
+def check(said: dict[str, str], token: str | None = TOKEN, failures: RateLimit | None = None, **options: str) -> str:
+    limit = RateLimit(WRONG_PER_MINUTE, per=60) if failures is None else failures
+    return check_credentials(token, limit, request(**options), Parameters(said.items()))
 
 
 @pytest.mark.parametrize(
@@ -49,11 +41,11 @@ def check(service: Service, said: dict[str, str], **options: str) -> str:
     ],
 )
 def test_any_user_with_the_token_as_password_is_let_in(said):
-    assert check(Service(), {"u": "anyone", **said}) == "anyone"
+    assert check({"u": "anyone", **said}) == "anyone"
 
 
 def test_the_token_is_the_api_key_too():
-    assert check(Service(), {"apiKey": TOKEN}) == "nearsong"
+    assert check({"apiKey": TOKEN}) == "nearsong"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +68,7 @@ def test_the_token_is_the_api_key_too():
 )
 def test_other_credentials_fail_with_the_code_of_the_protocol(said, code, words):
     with pytest.raises(ProtocolError, match=words) as caught:
-        check(Service(), said)
+        check(said)
     assert (caught.value.code, caught.value.status) == (code, 200)
 
 
@@ -90,31 +82,33 @@ def test_no_other_password_is_known_in_any_form(password, salt):
 
 
 def test_who_is_wrong_too_often_waits_even_with_the_right_password_and_nobody_else_does():
-    service = Service()
+    failures = RateLimit(WRONG_PER_MINUTE, per=60)
     for _ in range(WRONG_PER_MINUTE):
         with pytest.raises(ProtocolError, match="wrong user name"):
-            check(service, {"u": "me", "p": "wrong"})
+            check({"u": "me", "p": "wrong"}, failures=failures)
     for password in ("wrong", TOKEN):
-        with pytest.raises(ProtocolError, match=r"too often; try again in \d+ s") as caught:
-            check(service, {"u": "me", "p": password})
+        with pytest.raises(
+            ProtocolError, match=r"too many wrong passwords in a short time; try again in \d+ s"
+        ) as caught:
+            check({"u": "me", "p": password}, failures=failures)
         assert caught.value.status == 429
         assert int(caught.value.headers["Retry-After"]) >= 1
-    assert check(service, {"u": "me", "p": TOKEN}, client="192.0.2.2") == "me"
-    assert check(Service(), {"u": "me", "p": TOKEN}) == "me"
+    assert check({"u": "me", "p": TOKEN}, failures=failures, client="192.0.2.2") == "me"
+    assert check({"u": "me", "p": TOKEN}) == "me"
 
 
 def test_right_passwords_are_never_too_many():
-    service = Service()
+    failures = RateLimit(WRONG_PER_MINUTE, per=60)
     for _ in range(3 * WRONG_PER_MINUTE):
-        assert check(service, {"u": "me", "p": TOKEN}) == "me"
+        assert check({"u": "me", "p": TOKEN}, failures=failures) == "me"
 
 
 def test_without_a_token_any_password_is_right_but_a_name_is_needed():
-    assert check(Service(None), {"u": "me", "p": "anything"}) == "me"
-    assert check(Service(None), {"u": "me"}) == "me"
-    assert check(Service(None), {"apiKey": "anything"}) == "nearsong"
+    assert check({"u": "me", "p": "anything"}, None) == "me"
+    assert check({"u": "me"}, None) == "me"
+    assert check({"apiKey": "anything"}, None) == "nearsong"
     with pytest.raises(ProtocolError, match="parameter u is missing"):
-        check(Service(None), {})
+        check({}, None)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +123,9 @@ def test_without_a_token_any_password_is_right_but_a_name_is_needed():
 )
 def test_without_a_token_a_page_of_another_site_is_refused(headers):
     with pytest.raises(ProtocolError, match="page of another site") as caught:
-        check(Service(None), {"u": "me"}, **headers)
+        check({"u": "me"}, None, **headers)
     assert caught.value.code == 50
-    assert check(Service(), {"u": "me", "p": TOKEN}, **headers) == "me"  # who has the token may ask from anywhere
+    assert check({"u": "me", "p": TOKEN}, **headers) == "me"  # who has the token may ask from anywhere
 
 
 def test_without_a_token_our_own_page_and_programs_may_ask():
@@ -140,4 +134,4 @@ def test_without_a_token_our_own_page_and_programs_may_ask():
         {"sec_fetch_site": "same-origin", "origin": "http://127.0.0.1:8337"},
         {"sec_fetch_site": "none"},
     ):
-        assert check(Service(None), {"u": "me"}, **headers) == "me"
+        assert check({"u": "me"}, None, **headers) == "me"

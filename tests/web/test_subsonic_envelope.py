@@ -20,7 +20,7 @@ HOSTILE = "<script>alert('&\"')</script>\x00\x01\x1f\ud800\udfff\ufffe\r\n\t]]>\
 
 
 def catalogue_of(*songs: Song) -> Catalogue:
-    return Catalogue(SimpleNamespace(shelves=Shelves(songs), plays={}, model=SimpleNamespace(created=0.0)))
+    return Catalogue(SimpleNamespace(shelves=Shelves(songs), plays={}, browser=None))
 
 
 def song_with(text: str, path: str = "/music/a.mp3") -> Song:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import music_library
+from nearsong.web.subsonic.records import moment
 from rest_server import ids, playing
 
 N_SONGS = music_library.N_ARTISTS * music_library.SONGS_EACH
@@ -52,9 +53,11 @@ def test_albums_come_in_the_order_that_was_asked_for(player):
 
     everything = {album.id for album in player.snapshot.shelves.albums}
     newest = [
-        max(song.id for song in player.snapshot.shelves.album(one["id"]).songs) for one in albums(type="newest")
+        max((song.added, song.id) for song in player.snapshot.shelves.album(one["id"]).songs)
+        for one in albums(type="newest")
     ]
     assert newest == sorted(newest, reverse=True)
+    assert [one["created"] for one in albums(type="newest")] == [moment(added) for added, _ in newest]
     artists = [one["artist"] for one in albums(type="alphabeticalByArtist")]
     assert artists == sorted(artists)
     plays = [one["playCount"] for one in albums(type="frequent")]

@@ -17,7 +17,7 @@ from nearsong.errors import UnreadableAudioError
 from nearsong.library.records import Tags
 from nearsong.web import uploads as uploads_module
 from nearsong.web.problems import ApiError
-from nearsong.web.receiving import LONGEST_NAME, Received, display_name, known_ending
+from nearsong.web.receiving import LONGEST_NAME, Received, display_name, known_ending, sent_name
 from nearsong.web.settings import ServeSettings
 from nearsong.web.uploads import PREFIX, Uploads, remove_left_folders, safe_file_name, without_path
 
@@ -68,7 +68,7 @@ class Line:
 def real(trained):
     """Return a function that connects to a server with tight limits; ``real.uploads`` are its uploads."""
     with contextlib.ExitStack() as open_ones:
-        server = running(trained, ServeSettings(port=0, upload_megabytes=1))
+        server = running(trained, ServeSettings(port=0, upload_megabytes=1, receive_seconds=1.0))
         address = open_ones.enter_context(server)
 
         def connect() -> Line:
@@ -77,7 +77,6 @@ def real(trained):
             return line
 
         connect.uploads = server._server._service.uploads
-        connect.uploads.receive_seconds = 1.0
         yield connect
 
 
@@ -169,6 +168,31 @@ def test_a_caller_who_hangs_up_leaves_nothing(real):
     assert real.uploads._busy == 0
 
 
+def test_a_caller_who_hangs_up_while_the_file_is_heard_leaves_nothing(real, monkeypatch):
+    begun, go = threading.Event(), threading.Event()
+
+    def hear(*_arguments):
+        begun.set()
+        assert go.wait(30)
+        raise UnreadableAudioError("x", "no")
+
+    monkeypatch.setattr(real.uploads._workers, "run", hear)
+    line = real()
+    body = START + bytes(1000) + END
+    line.ask(f"Content-Length: {len(body)}")
+    line.send(body)
+    assert begun.wait(30)
+    line.close()
+    time.sleep(0.1)
+    assert len(left(real.uploads)) == 1  # whoever reads it still does
+    go.set()
+    until_nothing_is_left(real.uploads)
+    deadline = time.monotonic() + 30
+    while real.uploads._busy:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_beyond_a_few_callers_are_asked_to_come_back(client):
     uploads = client.service.uploads
     with contextlib.ExitStack() as places:
@@ -205,7 +229,7 @@ def test_no_more_than_two_are_heard_at_once(client, monkeypatch):
     assert most == [2]
 
 
-def test_a_worker_that_crashes_costs_its_own_file_only_and_leaves_nothing(client, monkeypatch, tmp_path):
+def test_a_worker_that_crashes_costs_its_own_file_only_and_leaves_nothing(client, monkeypatch, tmp_path, caplog):
     (tmp_path / "crashing.py").write_text(
         "import os, signal\ndef hear(*a):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
     )
@@ -216,7 +240,8 @@ def test_a_worker_that_crashes_costs_its_own_file_only_and_leaves_nothing(client
     monkeypatch.setattr(uploads._workers, "_function", crashing.hear)
     response = client.post("/api/v1/query", files={"file": ("my song.mp3", b"x")})
     assert response.status_code == 422
-    assert response.json()["detail"].startswith("my song.mp3: its decoder crashed (exit code")
+    assert response.json()["detail"] == "my song.mp3: it cannot be read; convert it to another format."
+    assert "my song.mp3: its decoder crashed (exit code" in caplog.text
     assert left(uploads) == []
     sys.modules.pop("crashing")
 
@@ -238,6 +263,27 @@ def test_no_name_of_a_sender_is_a_path(sent):
     assert not kept.startswith(".")
     assert len(kept.encode()) <= 180
     assert not set(kept) & set('/\\:*?"<>|\0\n')
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (b"form-data; name=\"file\"; filename*=UTF-8''Bj%C3%B6rk%20-%20J%c3%b3ga.mp3", "Björk - Jóga.mp3"),
+        (b"form-data; filename*=iso-8859-1'en'Bj%F6rk.mp3; name=\"file\"", "Björk.mp3"),
+        (b'form-data; name="file"; filename="x.mp3"; FileName*=utf-8\'de\'%E6%9C%A8.mp3', "木.mp3"),
+        (b"form-data; name=\"file\"; filename*=UTF-8''%FF.mp3", "\ufffd.mp3"),
+        (b'form-data; name="file"; filename*=nonsense; filename="x.mp3"', "x.mp3"),
+        (b'form-data; name="file"; filename="a; filename*=UTF-8\'\'b.mp3"', "a; filename*=UTF-8''b.mp3"),
+        (b'form-data; name="file"', ""),
+    ],
+)
+def test_a_name_may_be_written_in_the_extended_way(header, name):
+    assert sent_name(header) == name
+
+
+@given(st.binary(max_size=80))
+def test_any_header_has_a_name_that_is_text(header):
+    sent_name(b'form-data; name="file"; filename' + header).encode("utf-8")
 
 
 def test_a_long_name_keeps_its_ending():

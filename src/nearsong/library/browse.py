@@ -147,7 +147,7 @@ class Browser:
             Only songs of this artist, genre, album, case and accents aside; empty for all.
         sort : str
             artist (then album and path), title, year (the latest first), plays (the most first) or newest (the last
-            to be found first).
+            that came first).
         offset, limit : int
             From which song on, and how many.
 
@@ -252,7 +252,8 @@ class Browser:
     def _sorted(self, sort: str) -> Rows:
         songs = self._songs
         if sort == "newest":
-            return np.argsort([-song.id for song in songs], kind="stable").astype(np.int64)
+            by_time = sorted(range(len(songs)), key=lambda row: (-songs[row].added, -songs[row].id))
+            return np.array(by_time, dtype=np.int64)
         if sort == "artist":
             keys = [
                 (not song.artist_key, song.artist_key, not song.album, self._fold(song.album), song.path, song.id)

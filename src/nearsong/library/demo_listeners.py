@@ -2,11 +2,12 @@
 
 A listener has a taste of their own, somewhere near a band they like, and picks artists with probability proportional
 to ``popularity * exp(-sharpness * |listener - artist|^2 / 2)``. Popularity falls as in any catalogue: a few artists
-are known to many, and most to few.
+are known to many, and most to few. Some artists have a song out that nobody has played yet.
 """
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ _MEAN_ARTISTS, _ARTISTS_SPREAD = 11.0, 0.7  # artists that a listener plays; spr
 _MEDIAN_PLAYS, _PLAYS_SPREAD = 40.0, 1.0  # of an artist, by a listener who picked the artist
 _CARELESS = 0.06  # share of the listeners whose player writes names in lower case
 _LONGEST_PLAYLIST = 15
+_NEW_SINGLE = 3  # of so many artists one has a song that nobody has played yet
 
 
 class SongName(NamedTuple):
@@ -80,12 +82,31 @@ def draw_picks(
     return [row[:size] for row, size in zip(order, sizes, strict=True)]
 
 
+def new_singles(songs: Sequence[Sequence[SongName]]) -> dict[SongName, SongName]:
+    """Choose the last song of every third artist, who keeps others, to be one that nobody has played yet.
+
+    Returns
+    -------
+    dict
+        From each such song to the one of the same artist that is played in its place. What artists have in common is
+        not touched by it.
+
+    Examples
+    --------
+    >>> songs = [[SongName("Can", title, f"{title}.mp3", 200.0) for title in ("Spoon", "Vitamin C", "Moonshake")]]
+    >>> [(new.title, played.title) for new, played in new_singles(songs).items()]
+    [('Moonshake', 'Vitamin C')]
+    """
+    return {own[-1]: own[-2] for own in songs[::_NEW_SINGLE] if len(own) > 1 and own[-1].path}
+
+
 def write_listens(
     path: Path,
     names: Sequence[str],
     picks: Sequence[npt.NDArray[np.int64]],
     songs: Sequence[Sequence[SongName]],
     random: np.random.Generator,
+    instead: Mapping[SongName, SongName],
 ) -> None:
     """Write a listening history: user, artist, title, plays.
 
@@ -100,6 +121,8 @@ def write_listens(
     songs : sequence of sequences of SongName
         Of every artist; some are better known than others.
     random : Generator
+    instead : mapping of SongName to SongName
+        What is played in place of songs that nobody knows yet.
     """
     shares = [random.dirichlet(np.full(len(own), 1.5)) for own in songs]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -109,7 +132,10 @@ def write_listens(
             careless = random.random() < _CARELESS
             for artist in artists:
                 plays = int(np.ceil(random.lognormal(np.log(_MEDIAN_PLAYS), _PLAYS_SPREAD)))
+                counts: Counter[SongName] = Counter()
                 for song, count in zip(songs[artist], random.multinomial(plays, shares[artist]), strict=True):
+                    counts[instead.get(song, song)] += int(count)
+                for song, count in counts.items():
                     if count:
                         words = (song.artist, song.title)
                         rows.writerow([name, *(word.lower() if careless else word for word in words), count])
@@ -121,13 +147,18 @@ def write_playlists(
     picks: Sequence[npt.NDArray[np.int64]],
     songs: Sequence[Sequence[SongName]],
     random: np.random.Generator,
+    instead: Mapping[SongName, SongName],
 ) -> list[Path]:
-    """Write a playlist (M3U8 with relative paths) for each name: songs of the artists picked for it, mixed up."""
+    """Write a playlist (M3U8 with relative paths) for each name: songs of the artists picked for it, mixed up.
+
+    Parameters as in :func:`write_listens`; ``names`` are the playlists'.
+    """
     folder.mkdir()
     paths = []
     for name, artists in zip(names, picks, strict=True):
         candidates = [song for artist in artists for song in songs[artist] if song.path]
-        chosen = [candidates[i] for i in random.permutation(len(candidates))[:_LONGEST_PLAYLIST]]
+        drawn = [candidates[i] for i in random.permutation(len(candidates))[:_LONGEST_PLAYLIST]]
+        chosen = dict.fromkeys(instead.get(song, song) for song in drawn)  # each once
         lines = ["#EXTM3U", f"#PLAYLIST:{name}"]
         for song in chosen:
             lines += [f"#EXTINF:{round(song.seconds)},{song.artist} - {song.title}", song.path]

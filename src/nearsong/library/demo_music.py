@@ -10,6 +10,7 @@
 
 Artists and listeners have tastes: three that are heard (calm or driven, acoustic or electronic, dark or bright) and
 one that is not, as a scene or a language is. How an album was recorded is heard as well and nobody cares about it.
+One song of every third artist is a new single that nobody has played yet.
 """
 
 import os
@@ -25,7 +26,14 @@ from nearsong.audio.write import write_audio
 from nearsong.errors import InvalidInputError
 from nearsong.executor import run_tasks
 from nearsong.library.demo_covers import cover
-from nearsong.library.demo_listeners import SongName, draw_picks, write_listens, write_playlists, zipf_popularity
+from nearsong.library.demo_listeners import (
+    SongName,
+    draw_picks,
+    new_singles,
+    write_listens,
+    write_playlists,
+    zipf_popularity,
+)
 from nearsong.library.demo_names import album_name, artist_names, listener_names, song_title
 from nearsong.library.demo_recording import RECORDINGS, record
 from nearsong.library.demo_styles import STYLES, perform
@@ -299,7 +307,8 @@ def _write_listeners(
     tastes = np.array([artist.taste for artist in artists])
     popularity = zipf_popularity(len(artists), random)
     picks = draw_picks(tastes, popularity, n_listeners, random)
-    write_listens(place / "listens.csv", listener_names(n_listeners, random), picks, songs, random)
+    instead = new_singles(songs[: len(library)])
+    write_listens(place / "listens.csv", listener_names(n_listeners, random), picks, songs, random, instead)
     own_picks = draw_picks(tastes[: len(library)], popularity[: len(library)], _N_PLAYLISTS, random)
     titles = [song_title(taken, random) for _ in range(_N_PLAYLISTS)]
-    write_playlists(place / "playlists", titles, own_picks, songs, random)
+    write_playlists(place / "playlists", titles, own_picks, songs, random, instead)

@@ -64,16 +64,15 @@ class SoundCharacter:
     words: str
     songs: tuple[int, ...] = ()
 
-    @property
-    def reason(self) -> str:
-        """What the two have to do with it, in words."""
+    def reason(self, query: str = "the first", song: str = "the second") -> str:
+        """Return what the two have to do with it, in a few words; ``query`` and ``song`` are what they are called."""
         first, second = (part > self.usual for part in (self.in_query, self.in_song))
         amount = "more" if first else "less"
         if first == second:  # a metric links sounds, so it may expect less of one from the others that are there
             return f"both have {amount} of it than {'most' if self.together else 'their other sounds suggest'}"
         if self.together:
             return "it goes with other sounds they share"
-        return f"the {'first' if first else 'second'} has more of it than most"
+        return f"{query if first else song} has more of it than most"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +233,7 @@ def in_words(
         for sound in sounds:
             line = (
                 f"  {sound.words}: {_percent(sound.in_query)} of {query}, {_percent(sound.in_song)} of {song}, "
-                f"{_percent(sound.usual)} of the library; {sound.reason}"
+                f"{_percent(sound.usual)} of the library; {sound.reason(query, song)}"
             )
             if look_up is not None and sound.songs:
                 line += f"; full of it: {', '.join(look_up(number) for number in sound.songs)}"

@@ -52,8 +52,8 @@ class HeldOut:
         self._places: dict[str, FloatArray] = {}
         self._notes: list[str] = []
         if len(usable) < len(splits):
-            few = f"{len(splits) - len(usable)} of {len(splits)} splits could not be used: too few songs are related."
-            self._notes.append(few)
+            few = f"{len(splits) - len(usable)} of the {len(splits)} times that artists were held out"
+            self._notes.append(f"{few} could not be used: too few songs are related.")
 
     def _split(self, number: int) -> Split:
         taught = self._taught

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.executor import available_processors
-from nearsong.library.near_places import Floats, Rows, check_places, could_be_near, in_parts, measured
+from nearsong.library.near_places import Bounded, Floats, Rows, check_places, in_parts, measured
 from nearsong.validation import check_count
 
 if TYPE_CHECKING:
@@ -210,15 +210,8 @@ class PlaceIndex:
             places, above, below = places[gathered], above[gathered], below[gathered]
         elif mask is not None:
             above, below = (np.where(mask, bound, np.float32(np.inf)) for bound in (above, below))
-        found, squares = np.empty((len(queries), k), np.intp), np.empty((len(queries), k))
         margins = 2 * self._slack * (queries.astype(np.float64) ** 2).sum(axis=1) + UNDERFLOW * (places.shape[1] + 2)
-        block = max(1, BLOCK // len(places))
-        for first in range(0, len(queries), block):
-            products = queries[first : first + block] @ places.T
-            products *= -2
-            for i, row in enumerate(products, start=first):
-                near = could_be_near(row + above, row + below, k, margins[i])
-                found[i], squares[i] = measured(places, near, queries[i], k)
+        found, squares = Bounded(places, above, below).nearest(queries, k, margins)
         return (found if gathered is None else gathered[found]), squares
 
     def _by_graph(

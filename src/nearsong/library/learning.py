@@ -1,5 +1,6 @@
 """The store's songs and listens -> what a training needs, and what it leaves: a model that answers."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import EmptyLibraryError, LibraryError
+from nearsong.errors import EmptyLibraryError, InvalidInputError, LibraryError
 from nearsong.library.listeners import Listening, SourceListens, build_listening
 from nearsong.library.made_once import made_once
 from nearsong.library.matching import Catalogue, Matched, MatchReport, match, match_report
@@ -22,6 +23,9 @@ Note = Callable[[str], None]
 
 REFUSED = "training_refused"
 """Setting: what there was to learn from when a metric was last not taken."""
+
+REFUSED_REPORT = "training_refused_report"
+"""Setting: the report of that training, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,19 @@ def _joined(parts: list[npt.NDArray[Any]], kind: type[Any]) -> npt.NDArray[Any]:
 
 
 def training_data(
-    store: Store, ear_id: int, choice: ListenerChoice, settings: TrainingSettings
+    store: Store, ear_id: int, choice: ListenerChoice, settings: TrainingSettings, progress: Progress
 ) -> tuple[TrainingData, str]:
     """Read all that a training needs, and say in words who the listeners are."""
+    progress("reading listens", 0, 0)
     histories = Histories(store)
     if not histories.sources:
         raise LibraryError(
             "no listening history was imported, so there is nothing to learn from; "
             "`nearsong listens import FILE` takes Last.fm, ListenBrainz, Spotify, CSV and playlists."
         )
+    progress("looking them up", 0, 0)
     listening = histories.listening(choice)
+    progress("reading songs", 0, 0)
     wanted = _few_of_each(histories, listening, settings)
     ids, vectors = _vectors(store, ear_id, [histories.songs[row].id for row in wanted])
     row_of = {histories.songs[row].id: row for row in wanted}
@@ -210,8 +217,7 @@ def train_library(
     report : TrainingReport
     """
     ear_id = _current(store)
-    progress("reading listens", 0, 0)
-    data, how = training_data(store, ear_id, choice, settings)
+    data, how = training_data(store, ear_id, choice, settings, progress)
     trained = train(load_ear(store, ear_id), data, settings, progress=progress, note=note)
     report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {how}."))
     if store.models.current_ear != ear_id:
@@ -222,7 +228,7 @@ def train_library(
         return model_id, report
     if store.models.active is None:
         add_native(store, settings.seed, progress)
-    _remember_refusal(store, refusal_mark(store))
+    _remember_refusal(store, report)
     return None, report
 
 
@@ -232,9 +238,20 @@ def refusal_mark(store: Store) -> str:
     return f"{sources} {store.songs.counts(None)['songs']}"
 
 
-def _remember_refusal(store: Store, mark: str | None) -> None:
+def refused_report(store: Store) -> TrainingReport | None:
+    """Return the report of the last training if nothing was taken from it; None if something was."""
+    kept = store.models.setting(REFUSED_REPORT)
+    try:
+        return None if kept is None else TrainingReport.from_json(json.loads(kept))
+    except InvalidInputError:  # of a later version
+        return None
+
+
+def _remember_refusal(store: Store, report: TrainingReport | None) -> None:
+    mark = None if report is None else refusal_mark(store)
     with store.writing() as connection:
         store.models.set(connection, REFUSED, mark)
+        store.models.set(connection, REFUSED_REPORT, None if report is None else json.dumps(report.as_json()))
 
 
 def evaluate_library(
@@ -256,7 +273,7 @@ def evaluate_library(
         facts = dict(model.trained_on)
         if row.kind == "imported" and row.ear_id == ear_id:
             imported, seen = model, _is_of_this_library(store, facts)
-    data, _ = training_data(store, ear_id, choice, settings)
+    data, _ = training_data(store, ear_id, choice, settings, progress)
     return evaluate(
         data,
         settings,

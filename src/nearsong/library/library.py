@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.importing import ME, ImportedFile, import_listens
-from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, train_library
+from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, refused_report, train_library
 from nearsong.library.map_layout import layout
 from nearsong.library.matching import MatchReport
 from nearsong.library.playlist import PlaylistRules
@@ -210,6 +210,10 @@ class Library:
     def models(self) -> list[ModelRow]:
         """Return all models that are kept, the oldest first."""
         return self._store.models.rows()
+
+    def refused_report(self) -> TrainingReport | None:
+        """Return the report of the last training if what it learned was not taken."""
+        return refused_report(self._store)
 
     @property
     def active_model(self) -> int | None:

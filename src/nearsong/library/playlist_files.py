@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from urllib.parse import quote_from_bytes
 
 from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.names import readable
 from nearsong.validation import check_choice
 
 UNPRINTABLE = {chr(code) for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
@@ -79,8 +80,8 @@ def write_playlist(path: str | os.PathLike[str], songs: Iterable[ListedSong], ti
         return write_jspf(path, songs, title)
     came = f"ends in {ending}" if ending else "has no ending"
     raise InvalidInputError(
-        f"{_readable(str(path))} {came}, which says no format that can be written; "
-        f"use {_readable(path.stem)}.m3u8 for players or {_readable(path.stem)}.jspf."
+        f"{readable(str(path))} {came}, which says no format that can be written; "
+        f"use {readable(path.stem)}.m3u8 for players or {readable(path.stem)}.jspf."
     )
 
 
@@ -145,7 +146,7 @@ def write_jspf(path: str | os.PathLike[str], songs: Iterable[ListedSong], title:
 
 def jspf_text(songs: Iterable[ListedSong], title: str) -> str:
     """Return a JSPF playlist."""
-    playlist = {"title": _readable(title), "track": [_track(song) for song in songs]}
+    playlist = {"title": readable(title), "track": [_track(song) for song in songs]}
     return json.dumps({"playlist": playlist}, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -155,9 +156,9 @@ def _track(song: ListedSong) -> dict[str, Any]:
     seconds = song.seconds if math.isfinite(song.seconds) else 0.0
     track = {
         "location": [_address(os.path.abspath(song.path))],
-        "title": _readable(song.title),
-        "creator": _readable(song.artist),
-        "album": _readable(getattr(song, "album", "")),
+        "title": readable(song.title),
+        "creator": readable(song.artist),
+        "album": readable(getattr(song, "album", "")),
         "duration": round(1000 * seconds),
         "identifier": [RECORDING + mbid] if mbid else [],
     }
@@ -202,14 +203,9 @@ def _address(path: str) -> str:
     return "file://" + quote_from_bytes(os.fsencode(path))
 
 
-def _readable(text: str) -> str:
-    """Return text that UTF-8 can hold: a byte of a name that was no UTF-8 becomes a mark."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _one_line(text: str) -> str:
     """Return readable text without line breaks and other control characters."""
-    return "".join(" " if letter in UNPRINTABLE else letter for letter in _readable(text)).strip()
+    return "".join(" " if letter in UNPRINTABLE else letter for letter in readable(text)).strip()
 
 
 def _write(path: Path, text: str) -> Path:
@@ -228,6 +224,6 @@ def _write(path: Path, text: str) -> Path:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise LibraryError(
-            f"{_readable(str(path))} cannot be written ({error.strerror}); choose another file or folder."
+            f"{readable(str(path))} cannot be written ({error.strerror}); choose another file or folder."
         ) from error
     return path

@@ -5,8 +5,8 @@ seed, each seed's distances in its own unit, as in a playlist: the middle betwee
 """
 
 import os
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,20 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError, NoSuchSongError
 from nearsong.library.file_tags import read_tags
-from nearsong.library.playlist import Playlist, PlaylistRules, nearest_of_seeds, walk
+from nearsong.library.playlist import NEIGHBOURS, Playlist, PlaylistRules, walk
 from nearsong.library.records import Neighbour, Song, Tags
 from nearsong.library.space import Space
 from nearsong.names import artist_key, primary_artist, title_key
 from nearsong.validation import check_count, check_positive
 
-_FETCH = 4
-"""Songs asked for, for each one wanted, when some will be left out afterwards."""
+_MORE = 4
+"""When too few songs are left, so many times as many are asked for."""
+
+_FEW = 200
+"""So many songs that may not come are left out of what was found; more are not looked for."""
+
+_SAME = 1e-6
+"""Sounds that are no farther apart are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +109,12 @@ class Filters:
             or (self.year_from, self.year_to, self.fewer_plays) != (None, None, None)
         )
 
+    @property
+    def looks_at_songs(self) -> bool:
+        """Whether it takes more than a few artists to say which songs may be answered."""
+        others = (self.year_from, self.year_to, self.fewer_plays)
+        return len(self.exclude_artists) > 1 or bool(self.genres) or others != (None, None, None)
+
     def allowed(
         self, space: Space, seeds: Sequence[Seed], plays: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.bool_]:
@@ -110,10 +122,20 @@ class Filters:
         unwanted = {artist_key(primary_artist(name)) for name in self.exclude_artists if name.strip()}
         if self.new_artists:
             unwanted |= {seed.artist_key for seed in seeds} - {""}
-        genres = [genre.casefold() for genre in self.genres]
         mask = np.ones(len(space.songs), dtype=bool)
-        if unwanted or genres or self.year_from is not None or self.year_to is not None:
-            mask = np.array([self._fits(song, unwanted, genres) for song in space.songs], dtype=bool)
+        numbers = [space.artist_numbers[key] for key in unwanted if key in space.artist_numbers]
+        if len(numbers) == 1:
+            mask = space.artists != numbers[0]
+        elif numbers:
+            mask = ~np.isin(space.artists, numbers)
+        if self.genres:
+            wanted = [genre.casefold() for genre in self.genres]
+            fits = [any(genre in name for genre in wanted) for name in space.genres.names]
+            mask &= np.array(fits, dtype=bool)[space.genres.codes]
+        if (
+            self.year_from is not None or self.year_to is not None
+        ):  # a song without a year has NaN, which fits nothing
+            mask &= (space.years >= (self.year_from or 0)) & (space.years <= (self.year_to or 9999))
         if self.fewer_plays is not None:
             if plays is None:
                 raise InvalidInputError("fewer_plays needs play counts; import listens first.")
@@ -123,14 +145,19 @@ class Filters:
                 mask[space.row_of[seed.song.id]] = False
         return mask
 
-    def _fits(self, song: Song, unwanted: set[str], genres: Sequence[str]) -> bool:
-        if song.artist_key in unwanted:
-            return False
-        if genres and not any(genre in song.genre.casefold() for genre in genres):
-            return False
-        if self.year_from is None and self.year_to is None:
-            return True
-        return song.year is not None and (self.year_from or 0) <= song.year <= (self.year_to or 9999)
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Seeds, how many near songs are wanted at most, and which may come."""
+
+    seeds: Sequence[Seed]
+    n: int = 10
+    filters: Filters = field(default_factory=Filters)
+
+    def __post_init__(self) -> None:
+        check_count(self.n, "n")
+        if not self.seeds:
+            raise InvalidInputError("no seed came; give a song, a file or its name.")
 
 
 def resolve(space: Space, seed: SeedLike) -> Seed:
@@ -193,31 +220,105 @@ def similar(
     list of Neighbour
         The nearest first. Copies of a seed (the same artist and title at no distance) are left out.
     """
-    n = check_count(n, "n")
-    if not seeds:
-        raise InvalidInputError("no seed came; give a song, a file or its name.")
-    filters = filters or Filters()
-    allowed = None
-    if len(seeds) > 1 or filters.leave_out:
-        allowed = filters.allowed(space, seeds, plays)
-    own = {seed.song.id for seed in seeds if seed.song is not None and seed.song.id in space.row_of}
-    possible = len(space.songs) - len(own) if allowed is None else int(allowed.sum())
-    fetch = n + len(seeds)
-    while True:
-        fetch = min(fetch, possible)
-        if not fetch:
-            return []
-        ids, distances = _nearest(space, seeds, fetch, allowed, own)
-        chosen = _chosen(space, seeds, ids, distances, n, filters.artist_once)
-        if len(chosen) == n or fetch == possible:
-            break
-        fetch *= _FETCH
-    found = np.array([distance for _, distance in chosen])
-    similarities = space.calibration.similarity(found)
-    return [
-        Neighbour(song, float(distance), float(similarity))
-        for (song, distance), similarity in zip(chosen, similarities, strict=True)
-    ]
+    return similar_each(space, [Question(seeds, n, filters or Filters())], plays)[0]
+
+
+def similar_each(
+    space: Space, questions: Sequence[Question], plays: npt.NDArray[np.float64] | None = None
+) -> list[list[Neighbour]]:
+    """Return the nearest songs of each question; those that leave out few songs share one product.
+
+    An answer does not depend on what else is asked.
+    """
+    searches = [_Search(space, question, plays) for question in questions]
+    while left := [search for search in searches if not search.done]:
+        together = [search for search in left if not search.masked]
+        if together:
+            k = max(search.k for search in together)
+            ids, distances = space.index.nearest(np.concatenate([search.places for search in together]), k)
+            first = 0
+            for search in together:
+                part = slice(first, first + len(search.places))
+                search.take(ids[part, : search.k], distances[part, : search.k])
+                first = part.stop
+        for search in left:
+            if search.masked:
+                search.take(*space.index.nearest(search.places, search.k, allowed=search.allowed))
+    similarities = space.calibration.similarity([away for search in searches for _, away in search.chosen]).tolist()
+    shares = iter(similarities)
+    return [[Neighbour(song, away, next(shares)) for song, away in search.chosen] for search in searches]
+
+
+class _Search:
+    """A question on its way to an answer: songs are fetched, some left out, and more fetched if too few are left.
+
+    Few songs that may not come are left out of what was found; for many, the index is told (``masked``).
+    """
+
+    def __init__(self, space: Space, question: Question, plays: npt.NDArray[np.float64] | None) -> None:
+        self._space, self._question = space, question
+        seeds, filters = question.seeds, question.filters
+        self.places = np.array([seed.place for seed in seeds], dtype=np.float32)
+        self.allowed = filters.allowed(space, seeds, plays) if filters.leave_out else None
+        self._own = {seed.song.id for seed in seeds if seed.song is not None and seed.song.id in space.row_of}
+        n_songs = len(space.songs)
+        self._possible = n_songs - len(self._own) if self.allowed is None else int(np.count_nonzero(self.allowed))
+        self._left_out = n_songs - self._possible
+        self.masked = self.allowed is not None and self._left_out > _FEW
+        self._fetch = min(question.n + len(seeds), self._possible)
+        self.chosen: list[tuple[Song, float]] = []
+        self.done = not self._fetch
+
+    @property
+    def k(self) -> int:
+        """How many songs to fetch for each seed."""
+        if self.masked:
+            return self._fetch
+        return max(self._fetch + self._left_out, self._for_unit if len(self.places) > 1 else 0)
+
+    @property
+    def _for_unit(self) -> int:
+        return min(NEIGHBOURS, len(self._space.songs))
+
+    def take(self, ids: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]) -> None:
+        """Go on with the nearest songs of each seed."""
+        found, away = ids[0], distances[0]
+        if len(ids) > 1:
+            found, away = self._of_several(ids, distances)
+        elif not self.masked:
+            kept = self._may_come(found)
+            found, away = found[kept], away[kept]
+        wanted = self._question
+        found, away = found[: self._fetch], away[: self._fetch]
+        self.chosen = _chosen(self._space, wanted.seeds, found, away, wanted.n, wanted.filters.artist_once)
+        self.done = len(self.chosen) == wanted.n or self._fetch == self._possible
+        self._fetch = min(self._fetch * _MORE, self._possible)
+
+    def _may_come(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        if self.allowed is None:
+            return np.array([song not in self._own for song in ids.tolist()], dtype=bool)
+        rows = self._space.row_of
+        allowed: npt.NDArray[np.bool_] = self.allowed[[rows[song] for song in ids.tolist()]]
+        return allowed
+
+    def _of_several(self, ids: npt.NDArray[np.int64], distances: npt.NDArray[np.float64]) -> tuple[Any, Any]:
+        """Return the songs that are nearest to their nearest seed, in that seed's unit, and their distances.
+
+        A song that is among the first so many is among the first so many of its nearest seed.
+        """
+        units = distances[:, self._for_unit - 1 :][:, :1].copy()
+        if self.masked:
+            units = self._space.index.nearest(self.places, self._for_unit)[1][:, -1:]
+        units[units == 0] = 1
+        found, scaled = ids.ravel(), (distances / units).ravel()
+        if not self.masked:
+            kept = self._may_come(found)
+            found, scaled = found[kept], scaled[kept]
+        found = found[np.lexsort((found, scaled))]
+        found = found[np.sort(np.unique(found, return_index=True)[1])[: self._fetch]]
+        places = self._space.places[[self._space.row_of[song] for song in found.tolist()]].astype(np.float64)
+        away = np.min([np.sqrt(((places - place) ** 2).sum(axis=1)) for place in self.places], axis=0)
+        return found, away
 
 
 def nearest_seed(seeds: Sequence[Seed], other: Seed) -> Seed:
@@ -227,39 +328,25 @@ def nearest_seed(seeds: Sequence[Seed], other: Seed) -> Seed:
     return min(seeds, key=lambda seed: float(np.linalg.norm(np.asarray(seed.place) - np.asarray(other.place))))
 
 
-def _nearest(
-    space: Space, seeds: Sequence[Seed], k: int, allowed: npt.NDArray[np.bool_] | None, own: Set[int]
-) -> tuple[Any, Any]:
-    """Return the ids and distances of the nearest songs that are allowed; None allows all but the seed's own."""
-    if allowed is None:
-        ids, distances = space.together.nearest(np.asarray(seeds[0].place), k + len(own))
-        kept = np.flatnonzero(ids != next(iter(own)))[:k] if own else slice(k)
-        return ids[kept], distances[kept]
-    if len(seeds) == 1:
-        return space.together.nearest(np.asarray(seeds[0].place), k, allowed)
-    away = np.stack(
-        [np.linalg.norm(space.places - np.asarray(seed.place, dtype=np.float64), axis=1) for seed in seeds], axis=1
-    )
-    ranked = np.where(allowed, nearest_of_seeds(away), np.inf)
-    rows = np.lexsort((space.ids, ranked))[:k]
-    return space.ids[rows], away[rows].min(axis=1)
-
-
 def _chosen(
     space: Space, seeds: Sequence[Seed], ids: Any, distances: Any, n: int, artist_once: bool
 ) -> list[tuple[Song, float]]:
+    """Return the first ``n`` songs, without copies of a seed or of one another."""
     chosen: list[tuple[Song, float]] = []
     seen: set[str] = set()
     there: dict[tuple[str, str], float] = {}
     copies = {(seed.artist_key, seed.title_key) for seed in seeds if seed.title_key}
+    in_order = np.sort(distances)
+    could_be_copies = in_order[:1].min(initial=np.inf) < _SAME or np.diff(in_order).min(initial=np.inf) < _SAME
     for song_id, distance in zip(ids.tolist(), distances.tolist(), strict=True):
         song = space.songs[space.row_of[song_id]]
-        name = (song.artist_key, title_key(song.title))
-        if distance < 1e-6 and name in copies:
-            continue
-        if name in there and abs(there[name] - distance) < 1e-6:
-            continue  # another file of a song that is in the list
-        there[name] = distance
+        if could_be_copies:
+            name = (song.artist_key, title_key(song.title))
+            if distance < _SAME and name in copies:
+                continue
+            if name in there and abs(there[name] - distance) < _SAME:
+                continue  # another file of a song that is in the list
+            there[name] = distance
         if artist_once and song.artist_key:
             if song.artist_key in seen:
                 continue

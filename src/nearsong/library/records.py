@@ -47,6 +47,8 @@ class Song:
         How long it is.
     missing : bool
         Whether the last scan of its folder did not find the file.
+    added : float
+        When it came into the library, in seconds since 1970; 0 if that is not known.
     """
 
     id: int
@@ -61,6 +63,7 @@ class Song:
     recording_mbid: str = ""
     artist_mbid: str = ""
     missing: bool = False
+    added: float = 0.0
 
     @property
     def name(self) -> str:

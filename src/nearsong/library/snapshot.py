@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
 from nearsong.library.beside import native_space
@@ -19,7 +20,16 @@ from nearsong.library.made_once import is_made, made_once, take_over
 from nearsong.library.near_places import check_places
 from nearsong.library.overlaps import Listeners
 from nearsong.library.playlist import PlaylistRules, make_playlist
-from nearsong.library.recommend import Filters, Seed, seed_of_song, seed_of_sound, similar, walk_between
+from nearsong.library.recommend import (
+    Filters,
+    Question,
+    Seed,
+    seed_of_song,
+    seed_of_sound,
+    similar,
+    similar_each,
+    walk_between,
+)
 from nearsong.library.records import Neighbour, Song, Tags
 from nearsong.library.sound_words import describe_model
 from nearsong.library.space import Space
@@ -65,6 +75,7 @@ class Snapshot:
         self.warming = 0.0
         self._counting = threading.Lock()
         self._cold_starts: dict[tuple[int, int], ColdStart] = {}
+        self._counts: dict[int, npt.NDArray[np.float64]] = {}
 
     def with_listens(self, stamp: tuple[int, ...]) -> "Snapshot":
         """Return the same songs beside other listening histories."""
@@ -87,6 +98,8 @@ class Snapshot:
     @made_once
     def listeners(self) -> Listeners:
         """Return who listens to whom."""
+        if not self._store.listens.sources():  # not even the names of artists are needed then
+            return Listeners(sp.csr_array((0, 0), dtype=bool), [])
         return Listeners.of(self.histories)
 
     @made_once
@@ -118,10 +131,10 @@ class Snapshot:
         """Make what the first questions would wait for: what most ask for first, what few ask for last."""
         begun = time.monotonic()
         self._prepare(self.space)
-        self.browser.page(limit=1)
-        self._prepare(self.native)
         for song in self.space.songs[:1]:
             self.listeners.nearest_artists(song.artist_key)
+        self.browser.page(limit=1)
+        self._prepare(self.native)
         _ = self.shelves, self.sounds
         self.warming = time.monotonic() - begun
 
@@ -193,6 +206,20 @@ class Snapshot:
         space = self.space_of(metric)
         return similar(space, [self._as(space, seed) for seed in seeds], n, filters, self._plays_for(filters, space))
 
+    def similar_each(self, questions: Sequence[Question], metric: str = "active") -> list[list[Neighbour]]:
+        """Return the nearest songs of each question, as :meth:`similar` does, in a fraction of the time.
+
+        Their seeds must be of this snapshot and metric; none may ask for ``fewer_plays``.
+        """
+        return similar_each(self.space_of(metric), questions)
+
+    def is_ready(self, metric: str = "active") -> bool:
+        """Say whether near songs can be told at once, without making or reading anything first."""
+        if not all(is_made(self, name) for name in ("plays", "listeners")):
+            return False
+        space = self.space if metric == "active" else self.__dict__.get("native")
+        return space is not None and is_made(space, "index") and is_made(space, "calibration")
+
     def agrees(self, seed: Seed, songs: Sequence[Song]) -> list[bool | None]:
         """Say for each song whether listeners find its artist near the seed's too; None where they cannot tell."""
         return [self.listeners.agree(seed.artist_key, song.artist_key) for song in songs]
@@ -255,8 +282,11 @@ class Snapshot:
     def _plays_for(self, filters: Filters | None, space: Space) -> npt.NDArray[np.float64] | None:
         if filters is None or filters.fewer_plays is None:
             return None
-        plays = self.plays
-        return np.array([plays.get(song.id, 0.0) for song in space.songs])
+        counts = self._counts.get(space.model_id)
+        if counts is None:
+            plays = self.plays
+            counts = self._counts[space.model_id] = np.array([plays.get(song.id, 0.0) for song in space.songs])
+        return counts
 
 
 def _of_another_model(name: str) -> LibraryError:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,16 @@ from nearsong.library.made_once import made_once
 from nearsong.library.records import Song
 from nearsong.library.search import SongFinder
 from nearsong.library.store import Store
-from nearsong.library.together import Together
 from nearsong.model import SimilarityModel
 
 Progress = Callable[[str, int, int], None]
+
+
+class Genres(NamedTuple):
+    """What songs are: the names of genres, without upper case, and which of them each song has."""
+
+    names: list[str]
+    codes: npt.NDArray[np.intp]
 
 
 class Space:
@@ -33,6 +40,8 @@ class Space:
         Row i is where song i is.
     artists : array of int64 and shape (n_songs,)
         Numbers of the songs' artists; -1 where there is none.
+    artist_numbers : dict of str to int
+        What each artist is compared by, and its number.
     missing : frozenset of int
         Ids of songs whose files are gone.
     cache : Path
@@ -53,10 +62,10 @@ class Space:
         self.cache = cache
         self.ids = np.array([song.id for song in songs], dtype=np.int64)
         self.row_of = {song.id: row for row, song in enumerate(songs)}
-        numbers: dict[str, int] = {}
+        self.artist_numbers: dict[str, int] = {"": -1}
+        numbers = self.artist_numbers
         self.artists = np.array(
-            [numbers.setdefault(song.artist_key, len(numbers)) if song.artist_key else -1 for song in songs],
-            dtype=np.int64,
+            [numbers.setdefault(song.artist_key, len(numbers) - 1) for song in songs], dtype=np.int64
         )
 
     @classmethod
@@ -88,9 +97,16 @@ class Space:
         return PlaceIndex.build(self.places, self.ids, cache=self.cache, only_cached=True)
 
     @made_once
-    def together(self) -> Together:
-        """Return what answers the questions of many threads at once."""
-        return Together(lambda queries, k, *, allowed=None: self.index.nearest(queries, k, allowed=allowed))
+    def years(self) -> npt.NDArray[np.float64]:
+        """Return the years of the songs; NaN where there is none."""
+        return np.array([np.nan if song.year is None else song.year for song in self.songs], dtype=np.float64)
+
+    @made_once
+    def genres(self) -> Genres:
+        """Return the genres of the songs."""
+        numbers: dict[str, int] = {}
+        codes = [numbers.setdefault(song.genre, len(numbers)) for song in self.songs]
+        return Genres([name.casefold() for name in numbers], np.array(codes, dtype=np.intp))
 
     def build_graph(self, progress: Progress) -> None:
         """Make and keep the graph of a library that is large enough to need one; it takes minutes."""

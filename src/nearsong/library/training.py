@@ -110,7 +110,9 @@ def train(
     model, facts = _fit_all(ear, taught, report, settings)
     steps.finish()
     if not facts["converged"]:
-        text = f"The last fit ended after {settings.final_max_rounds} rounds, at a gap of {facts['gap']:.1%}."
+        text = (
+            f"Learning ended after {settings.final_max_rounds} rounds, {100 * facts['gap']:.1f} % short of its goal."
+        )
         report = replace(report, notes=(*report.notes, text))
     return Trained(model, replace(report, decision="learned", reason="gain", seconds=_seconds(start, judged)))
 

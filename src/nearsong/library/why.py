@@ -81,13 +81,22 @@ def _of_listeners(overlap: Overlap | None, same_artist: bool) -> str:
         return "listeners: the same artist"
     if overlap is None:
         return "listeners: none are known of at least one of the two artists"
-    if not overlap.shared:
-        return f"listeners: none of {overlap.query:,} and {overlap.other:,} plays both"
-    rank = f", which makes it number {overlap.rank:,} among the artists nearest by listeners" if overlap.rank else ""
-    return (
-        f"listeners: {overlap.shared:,} play both (of {overlap.query:,} and {overlap.other:,}; "
-        f"Jaccard {overlap.jaccard:.3f}){rank}"
-    )
+    of_both = f"of the {overlap.query:,} and {overlap.other:,} listeners of the two"
+    if overlap.rank is None:
+        return f"listeners: none {of_both} plays both"
+    plays = "plays" if overlap.shared == 1 else "play"
+    rank = "the nearest artist" if overlap.rank == 1 else f"the {_ordinal(overlap.rank)} nearest artist"
+    return f"listeners: {overlap.shared:,} {of_both} {plays} both, which makes it {rank} by listeners"
+
+
+def _ordinal(number: int) -> str:
+    """Return a number as a place in a row.
+
+    >>> [_ordinal(number) for number in (2, 3, 11, 21, 1012, 1103)]
+    ['2nd', '3rd', '11th', '21st', '1,012th', '1,103rd']
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
 
 
 def explain_pairs(

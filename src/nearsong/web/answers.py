@@ -11,6 +11,7 @@ from nearsong.library.explain import SoundCharacter
 from nearsong.library.records import Neighbour, Song
 from nearsong.library.snapshot import Snapshot
 from nearsong.library.why import Why
+from nearsong.names import readable
 
 Plays = Mapping[int, float]
 
@@ -25,17 +26,6 @@ class Json(Response):
     def render(self, content: Any) -> bytes:
         """Return the bytes."""
         return _ENCODER.encode(content).encode()
-
-
-def readable(text: str) -> str:
-    r"""Return text that UTF-8 can hold: a byte of a name that was no UTF-8 becomes a mark.
-
-    >>> readable("Béla"), readable("B\udce9la")
-    ('Béla', 'B\ufffdla')
-    """
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def song_json(song: Song, plays: Plays) -> dict[str, Any]:
@@ -91,6 +81,7 @@ def why_json(why: Why, plays: Plays) -> dict[str, Any]:
 def _sound_json(one: SoundCharacter, why: Why, plays: Plays) -> dict[str, Any]:
     return {
         "words": one.words,
+        "reason": one.reason("this song", "the other"),
         "share": float(one.share),
         "in_query": float(one.in_query),
         "in_song": float(one.in_song),

@@ -12,10 +12,14 @@ from starlette.middleware.gzip import GZipMiddleware
 from nearsong import __version__
 from nearsong.web import pages, problems, subsonic
 from nearsong.web.api import jobs, listens, map, model, playlists, query, similar, songs, status
+from nearsong.web.limits import RateLimit
 from nearsong.web.metrics import Measured
 from nearsong.web.openapi import TAGS, describe
 from nearsong.web.security import Door, Guard
 from nearsong.web.service import Service
+
+WRONG_PER_MINUTE = 10
+"""Tokens and passwords that one address may get wrong, wherever it says them."""
 
 
 def create_app(service: Service) -> FastAPI:
@@ -46,7 +50,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(api)
     app.include_router(subsonic.router, prefix="/rest")
     settings = service.settings
-    door = None if settings.token is None else Door(settings.token, settings.secure_cookie)
+    app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_PER_MINUTE, per=60)
+    door = None if settings.token is None else Door(settings.token, wrong_tokens, settings.secure_cookie)
     pages.install(app, door)
     describe(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)

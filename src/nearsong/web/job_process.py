@@ -97,7 +97,7 @@ def scan(spec: Spec, tell: Teller) -> dict[str, Any]:
 def train(spec: Spec, tell: Teller) -> dict[str, Any]:
     """Learn from listeners."""
     from nearsong.library import Library
-    from nearsong.library.training_words import sentences
+    from nearsong.library.training_words import PLAIN, advice, sentences
 
     with Library.open(spec["place"], create=False) as library:
         report = library.train(progress=tell.progress, note=tell.note)
@@ -105,9 +105,10 @@ def train(spec: Spec, tell: Teller) -> dict[str, Any]:
     return {
         "decision": report.decision,
         "reason": report.reason,
-        "sentences": list(sentences(report)),
+        "sentences": sentences(report, PLAIN),
+        "advice": advice(report, PLAIN),
         "model": model,
-        "seconds": round(sum(report.seconds.values()), 1),
+        "seconds": round(report.seconds.get("total", 0.0), 1),
     }
 
 
@@ -176,6 +177,14 @@ WORK: dict[str, Callable[[Spec, Teller], dict[str, Any]]] = {
     "listens": import_history,
 }
 
+FIRST_STAGES = {
+    "scan": "looking for music",
+    "train": "reading listens",
+    "map": "reading songs",
+    "listens": "reading listens",
+}
+"""What each begins with; told at once, since what it takes is loaded only then."""
+
 
 def check_unpacked(path: Path, most: int = MOST_UNPACKED) -> None:
     """Refuse a packed file that unpacks to more than anybody has listened to.
@@ -230,6 +239,7 @@ def main() -> int:
     threading.Thread(target=_end_with_the_service, daemon=True).start()
     tell = Teller(stream)
     try:
+        tell.progress(FIRST_STAGES[spec["kind"]], 0, 0)
         tell.say("result", WORK[spec["kind"]](spec, tell))
     except NearsongError as error:
         tell.say("error", one_line(str(error)))

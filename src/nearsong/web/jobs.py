@@ -37,7 +37,8 @@ STAGES = {
     "hearing songs": "Listening to songs",
     "placing songs": "Finding each song's place",
     "reading listens": "Reading listening histories",
-    "looking them up": "Looking for them in the library",
+    "looking them up": "Looking for their songs in the library",
+    "reading songs": "Reading what songs sound like",
     "learning": "Learning from listeners",
     "index": "Preparing quick answers",
     "map": "Drawing the map",
@@ -120,9 +121,14 @@ class Jobs:
         self._waiting: deque[Job] = deque()
         self._running: tuple[Job, subprocess.Popen[bytes]] | None = None
         self._thread: threading.Thread | None = None
-        self.closing = False
+        self._closing = False
 
     # ---- what can be asked
+
+    @property
+    def are_closing(self) -> bool:
+        """Whether no further job is taken, and nobody need follow one any longer."""
+        return self._closing
 
     def all(self) -> list[JobOut]:
         """Return all jobs that are known, the newest first."""
@@ -153,6 +159,12 @@ class Jobs:
 
     # ---- what can be done
 
+    def stop_taking(self) -> None:
+        """Take and begin no further jobs; the one that runs goes on until :meth:`close`."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+
     def add(
         self, kind: str, spec: dict[str, Any], *, anew: bool = False, tidy: Callable[[], None] = _nothing
     ) -> tuple[JobOut, bool]:
@@ -180,7 +192,7 @@ class Jobs:
             503 if too many wait.
         """
         with self._changed:
-            if self.closing:
+            if self._closing:
                 raise ApiError(503, "the service is about to end; start it again first.", "busy")
             for job in self._jobs.values():
                 same = (job.kind, job.spec) == (kind, spec) and not job.has_ended and not job.stopping
@@ -211,7 +223,7 @@ class Jobs:
     def close(self) -> None:
         """End all jobs, and wait until they have."""
         with self._changed:
-            self.closing = True
+            self._closing = True
             while self._waiting:
                 self._end(self._waiting.popleft(), "cancelled")
             for job in [job for job in self._jobs.values() if job.state == "running"]:
@@ -256,8 +268,8 @@ class Jobs:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self.closing)
-                if self.closing:
+                self._changed.wait_for(lambda: self._waiting or self._closing)
+                if self._closing:
                     return
                 job = self._waiting.popleft()
                 self._touch(job, state="running", started=time.time(), stage="Starting")

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Form, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
-from swagger_ui_bundle import swagger_ui_path  # type: ignore[import-untyped]
+from swagger_ui_bundle import swagger_ui_path
 
 from nearsong.web.files import is_known
 from nearsong.web.problems import ApiError

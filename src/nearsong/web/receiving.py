@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote_to_bytes
 
 import anyio
 from anyio import to_thread
@@ -29,6 +30,8 @@ FORM_BYTES = 1 << 16
 LONGEST_NAME = 200
 
 _PIECE = 1 << 20
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_EXTENDED_NAME = re.compile(rb";\s*filename\*\s*=\s*(?P<charset>[\w-]+)'[^']*'(?P<name>[^\s;\"]+)", re.IGNORECASE)
 _CLOSE = {"Connection": "close"}  # what is still on its way is not read
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+"
@@ -71,6 +74,24 @@ def display_name(sent: str) -> str:
         stem, ending = os.path.splitext(shown)
         shown = stem[: LONGEST_NAME - len(ending)] + ending if len(ending) <= 10 else shown[:LONGEST_NAME]
     return shown if shown.strip(". ") else "file"
+
+
+def sent_name(disposition: bytes) -> str:
+    r"""Return the name of a file from the header of its part: the extended one (RFC 5987) if there is one.
+
+    Examples
+    --------
+    >>> sent_name(b'form-data; name="file"; filename="Joga.mp3"; filename*=UTF-8\'\'J%C3%B3ga.mp3')
+    'Jóga.mp3'
+    >>> sent_name('form-data; name="file"; filename="Jóga.mp3"'.encode())
+    'Jóga.mp3'
+    """
+    found = _EXTENDED_NAME.search(_QUOTED.sub(b'""', disposition))
+    if found is not None:
+        charset = "iso-8859-1" if found["charset"].lower() == b"iso-8859-1" else "utf-8"
+        return unquote_to_bytes(found["name"]).decode(charset, "replace")
+    _, options = parse_options_header(disposition)
+    return options.get(b"filename", b"").decode("utf-8", "replace")
 
 
 def known_ending(name: str, endings: Collection[str]) -> str:
@@ -223,7 +244,7 @@ class _OneFile:
         if self._seen:
             raise FormParserError("it has two files; send one at a time")
         self._seen = True
-        self.file_name = options.get(b"filename", b"").decode("utf-8", "replace")
+        self.file_name = sent_name(self._headers[b"content-disposition"])
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self.size += end - start

@@ -86,6 +86,10 @@ class SoundOut(BaseModel):
     """A sound that two songs share, or that parts them."""
 
     words: str
+    reason: str = Field(
+        description="What the two have to do with it: both have much or little of it, one of them has, or it goes "
+        "with other sounds they share."
+    )
     share: float = Field(description="Of what brings them together, or of what parts them; 0 to 1.")
     in_query: float
     in_song: float
@@ -262,8 +266,9 @@ class KeptModel(ModelRef):
 class ReportOut(BaseModel):
     """What a training found on artists that it was not shown."""
 
-    decision: str
-    sentences: list[str]
+    decision: str = Field(description="learned, or native where it was no better than sound alone and not taken.")
+    sentences: list[str] = Field(description="All of it in plain words; the decision first.")
+    advice: str = Field(description="What would help, in words; empty if nothing needs to.")
     rows: list[ScoreOut]
     listeners: int
     artists: int
@@ -276,7 +281,9 @@ class ModelOut(BaseModel):
     """The model that answers, how good it is, and the others."""
 
     active: KeptModel | None
-    report: ReportOut | None = Field(description="Of the model that answers, or of the last one that has a report.")
+    report: ReportOut | None = Field(
+        description="Of the last training if nothing came of it; else of the model that answers, or the last one."
+    )
     models: list[KeptModel]
 
 

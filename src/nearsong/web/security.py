@@ -60,7 +60,8 @@ HEADERS = {
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/theme.js"})
-OPEN_BELOW = ("/static/css/", "/static/icon", "/static/manifest", "/rest/")
+REST = "/rest/"
+OPEN_BELOW = ("/static/css/", "/static/icon", "/static/manifest", REST)
 """Without a token: what a monitor and the login page need, and /rest, which asks for a password of its own."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -127,12 +128,18 @@ class Guard:
                 "this service does not answer under that name; call it by its address, or start it with --host-name."
             )
             return problem(421, detail, "unknown-host")
-        if scope["method"] not in SAFE_METHODS and _is_foreign(headers, hosts[0], scope["path"]):
+        if scope["method"] not in SAFE_METHODS and self._is_foreign(headers, scope["path"]):
             return problem(403, "another site's page may not do this here.", "foreign-origin")
         said = headers.get("content-length", "0")
         if said.isascii() and said.isdigit() and int(said[:20]) > self._most_bytes(scope):
             return problem(413, _too_large(self._most_bytes(scope)), "too-large")
         return None if self.door is None else self.door.refusal(Request(scope))
+
+    def _is_foreign(self, headers: Headers, path: str) -> bool:
+        """Say whether another site's page asks; below /rest no cookie counts, but the password, each time."""
+        if self.door is not None and path.startswith(REST) and ".." not in path:
+            return False
+        return is_foreign(headers, may_hide=path == "/login")
 
     def _serves(self, host: str) -> bool:
         name = host_name(host)
@@ -147,17 +154,17 @@ class Door:
     Parameters
     ----------
     token : str
+    failures : RateLimit
+        How often one address may be wrong.
     secure : bool
         Whether the cookie is for HTTPS alone.
-    failures : RateLimit, optional
-        How often one address may be wrong.
     """
 
-    def __init__(self, token: str, secure: bool = False, failures: RateLimit | None = None) -> None:
+    def __init__(self, token: str, failures: RateLimit, secure: bool = False) -> None:
         self._token = token.encode()
         self._session = hmac.new(self._token, b"nearsong session", "sha256").hexdigest()
         self._secure = secure
-        self.failures = RateLimit(10, per=60) if failures is None else failures
+        self.failures = failures
 
     def knows(self, token: str) -> bool:
         """Say whether a token is ours, in the same time for all that are not."""
@@ -211,21 +218,25 @@ class Door:
             return RedirectResponse("/login", 303, {"Cache-Control": "no-store"})
         return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
 
-    def _from_bearer(self, request: Request, token: str) -> Response | None:
+    def _too_often(self, request: Request) -> Response | None:
+        """Return the answer to someone who was wrong too often."""
         wait = self.failures.wait(client_of(request))
-        if wait > 0:
-            error = too_many(wait, "wrong tokens")
-            return problem(error.status, error.detail, error.kind, error.headers)
+        if wait <= 0:
+            return None
+        error = too_many(wait, "wrong tokens")
+        return problem(error.status, error.detail, error.kind, error.headers)
+
+    def _from_bearer(self, request: Request, token: str) -> Response | None:
+        if (too_often := self._too_often(request)) is not None:
+            return too_often
         if self.try_token(request, token):
             return None
         return _unauthorised("this token is not the one the service was started with.", ', error="invalid_token"')
 
     def _from_link(self, request: Request) -> Response:
         """Take the token out of the address and into a cookie."""
-        wait = self.failures.wait(client_of(request))
-        if wait > 0:
-            error = too_many(wait, "wrong tokens")
-            return problem(error.status, error.detail, error.kind, error.headers)
+        if (too_often := self._too_often(request)) is not None:
+            return too_often
         rest = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
         if not self.try_token(request, request.query_params["token"]):
             return RedirectResponse("/login?wrong=1", 303, {"Cache-Control": "no-store"})
@@ -278,18 +289,22 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_foreign(headers: Headers, host: str, path: str) -> bool:
-    """Say whether a request that changes something was sent by a page of another origin."""
+def is_foreign(headers: Headers, may_hide: bool = False) -> bool:
+    """Say whether a request was sent by a page of another origin.
+
+    What a browser says of a form on a page that sends no referrer is "null"; our own page to log in is one, so there
+    a page ``may_hide``.
+    """
     site = headers.get("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         return True
     origin = headers.get("origin")
     if origin is None:
         return False
-    if origin == "null":  # what a browser says of a form on a page that sends no referrer; ours does not
-        return not (site == "same-origin" or path == "/login")
-    parts = urlsplit(origin)
-    return parts.scheme not in ("http", "https") or _without_port(parts.netloc) != _without_port(host)
+    if origin == "null":
+        return not (site == "same-origin" or may_hide)
+    parts, own = urlsplit(origin), headers.get("host", "")
+    return parts.scheme not in ("http", "https") or _without_port(parts.netloc) != _without_port(own)
 
 
 def _without_port(netloc: str) -> str:
@@ -310,7 +325,7 @@ def _limited(receive: Receive, most: int) -> Receive:
         message = await receive()
         came += len(message.get("body", b""))
         if came > most:
-            raise HTTPException(413, f"the request is larger than {most >> 20} MB, the most that is taken here.")
+            raise HTTPException(413, _too_large(most))
         return message
 
     return receiving

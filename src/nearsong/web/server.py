@@ -8,6 +8,7 @@ import webbrowser
 from collections.abc import Callable
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import Library
@@ -41,6 +42,8 @@ def serve(
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
+    # Threads of BLAS wait for each other by counting in circles: beside requests that is time taken from them.
+    threadpool_limits(1, user_api="blas")
     service = Service(library, settings)
     server = Server(configuration(service), service)
     threading.Thread(target=service.uploads.warm, daemon=True).start()
@@ -67,7 +70,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End."""
-        self._service.jobs.closing = True
+        self._service.jobs.stop_taking()
         await super().shutdown(sockets)
 
 

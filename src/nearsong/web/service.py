@@ -1,7 +1,7 @@
 """A library -> what all requests share: the newest snapshot, kept fresh in the background; jobs; uploads.
 
 No request waits for a change: a thread looks for one about once a second, loads and warms the new snapshot, then
-swaps it for the old one. Only the first request waits.
+swaps it for the old one. Only the first requests wait: until the songs are read, and each for what it needs of them.
 """
 
 import logging
@@ -12,11 +12,13 @@ from fastapi import Depends, Request
 
 from nearsong.errors import EmptyLibraryError, NearsongError
 from nearsong.library import Library
+from nearsong.web.asking import Asking
 from nearsong.web.covers import Covers
 from nearsong.web.jobs import Jobs
 from nearsong.web.limits import RateLimit
 from nearsong.web.map_answer import MapAnswer
 from nearsong.web.metrics import Metrics
+from nearsong.web.near_answers import near_answers
 from nearsong.web.settings import ServeSettings
 from nearsong.web.uploads import Uploads
 
@@ -46,6 +48,8 @@ class Service:
         Files that are sent to be heard.
     job_limit : RateLimit
         How often one address may start work or change the model.
+    asking : Asking
+        Answers questions for near songs, those of many requests together.
     covers : Covers
     map_answer : MapAnswer
     metrics : Metrics
@@ -60,6 +64,7 @@ class Service:
         self.map_answer = MapAnswer()
         self.jobs = Jobs(library.place)
         self.uploads = Uploads(self.settings)
+        self.asking = Asking(near_answers)
         self._loading = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._stop = threading.Event()
@@ -82,15 +87,15 @@ class Service:
         """The snapshot if there is one; nobody waits for it."""
         return self._snapshot
 
-    def refresh(self) -> None:
-        """Look for a change now, and wait until it can be seen."""
+    def refresh(self, *, now: bool = False) -> None:
+        """Look for a change, and wait until it can be seen; with ``now``, also of songs that have just come."""
         with self._loading:
             kept = self._snapshot
             if kept is not None and kept.stamp == self.library.stamp():
                 return
             try:
-                newest = self.library.snapshot()
-                if newest is not kept:
+                newest = self.library.snapshot(now=now)
+                if newest is not kept and kept is not None:  # the old one answers meanwhile
                     newest.warm()
                 self._snapshot = newest
             except EmptyLibraryError:
@@ -109,6 +114,7 @@ class Service:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        self.asking.close()
         self.uploads.close()
         self.jobs.close()
 
@@ -120,9 +126,15 @@ class Service:
         return found
 
     def _look(self) -> None:
+        ended: set[str] = set()
         while not self._stop.is_set():
             try:
-                self.refresh()
+                over = {job.id for job in self.jobs.all() if job.ended is not None}
+                self.refresh(now=not over <= ended)  # what a job has brought is not to go unseen
+                ended = over
+                newest = self._snapshot
+                if newest is not None and not newest.warming:
+                    newest.warm()  # the first one, behind the first answers
             except NearsongError as error:  # a library that is busy or gone may be back a second later
                 log.warning("the library could not be read anew: %s", error)
             except Exception:

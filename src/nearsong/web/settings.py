@@ -32,6 +32,8 @@ class ServeSettings:
         The longest sound that is heard of it.
     upload_seconds : float
         The longest that hearing a file may take.
+    receive_seconds : float
+        The longest that sending a file may take.
     uploads_per_minute, jobs_per_hour : int
         For each address that asks.
     keep : Path or None
@@ -49,6 +51,7 @@ class ServeSettings:
     upload_megabytes: int = 200
     upload_minutes: float = 30.0
     upload_seconds: float = 60.0
+    receive_seconds: float = 120.0
     uploads_per_minute: int = 30
     jobs_per_hour: int = 30
     keep: Path | None = None

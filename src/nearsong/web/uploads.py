@@ -7,6 +7,7 @@ What a killed service has left there goes when the next one starts.
 
 import contextlib
 import filecmp
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import time
 import unicodedata
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +31,7 @@ from nearsong.library.hearing import HeardUpload, hear_upload_with
 from nearsong.library.records import Tags
 from nearsong.library.walk import ENDINGS
 from nearsong.model import Ear
+from nearsong.web.audio_words import plain_damage, plain_reason
 from nearsong.web.limits import RateLimit
 from nearsong.web.problems import ApiError
 from nearsong.web.receiving import Received, receive
@@ -43,12 +46,14 @@ WAITING = 6
 MEMORY = 1 << 30
 """Bytes that hearing a file may take beyond those of an idle worker; an hour of music takes a fifth of it."""
 
-RECEIVE_SECONDS = 120.0
 PREFIX = "nearsong-uploads-"
 LONGEST_FILE_NAME = 180
 """Bytes of a kept file's name before its ending; file systems take 255."""
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:*?"<>|]+')
+
+
+log = logging.getLogger("nearsong.web")
 
 
 class Uploads:
@@ -57,8 +62,6 @@ class Uploads:
     Parameters
     ----------
     settings : ServeSettings
-    receive_seconds : float
-        The longest that sending a file may take.
 
     Attributes
     ----------
@@ -66,11 +69,9 @@ class Uploads:
         How often an address may send a file.
     """
 
-    def __init__(self, settings: ServeSettings, *, receive_seconds: float = RECEIVE_SECONDS) -> None:
+    def __init__(self, settings: ServeSettings) -> None:
         self._settings = settings
         self.limit = RateLimit(settings.uploads_per_minute, per=60)
-        self.most_bytes = settings.upload_megabytes << 20
-        self.receive_seconds = receive_seconds
         self._workers: AudioWorkers[HeardUpload] = AudioWorkers(
             hear_upload_with, workers=AT_ONCE, timeout=settings.upload_seconds, memory=MEMORY
         )
@@ -139,7 +140,11 @@ class Uploads:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         try:
             return await receive(
-                request, folder, endings=endings, most_bytes=self.most_bytes, seconds=self.receive_seconds
+                request,
+                folder,
+                endings=endings,
+                most_bytes=self._settings.upload_megabytes << 20,
+                seconds=self._settings.receive_seconds,
             )
         except BaseException:  # cancelled too
             shutil.rmtree(folder, ignore_errors=True)
@@ -164,7 +169,7 @@ class Uploads:
         Raises
         ------
         AudioError
-            If it gives no sound; its words have the sender's name in place of the path.
+            If it gives no sound; its words are for whoever sent it. The log has the technical ones.
         """
         if self._turns is None:
             self._turns = anyio.CapacityLimiter(AT_ONCE)
@@ -177,12 +182,19 @@ class Uploads:
     def _hear(self, file: Received, ear: Ear) -> HeardUpload:
         longest = 60.0 * self._settings.upload_minutes
         try:
-            return self._workers.run(str(file.path), str(self._ear_file(ear)), file.name, longest)
+            heard = self._workers.run(str(file.path), str(self._ear_file(ear)), file.name, longest)
         except AudioError as error:
-            reason = without_path(error.reason, file)
-            raise type(error)(file.name, f"{file.name}: {reason}") from None
+            log.warning("a file that was sent, %s: %s", file.name, without_path(error.reason, file))
+            raise type(error)(file.name, f"{file.name}: {plain_reason(error)}") from None
         except NearsongError as error:
-            raise ApiError(503, f"files cannot be heard just now ({error})", "busy", {"Retry-After": "5"}) from error
+            log.warning("files that are sent cannot be heard: %s", error)
+            detail = "files cannot be heard just now; try again in a few seconds."
+            raise ApiError(503, detail, "busy", {"Retry-After": "5"}) from error
+        damage = heard.sound.damage
+        if damage is None or plain_damage(damage) == damage:
+            return heard
+        log.warning("a file that was sent, %s: %s", file.name, without_path(damage, file))
+        return replace(heard, sound=replace(heard.sound, damage=plain_damage(damage)))
 
     def _ear_file(self, ear: Ear) -> Path:
         """Return a file with an ear; written once, read by each worker when it first needs it."""

@@ -1,7 +1,8 @@
 """Playlists that were saved: the tables `playlists` and `playlist_songs`."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,12 +70,26 @@ class PlaylistTable:
             _put_songs(connection, number, song_ids)
             return _read(connection, number)
 
-    def replace(self, playlist_id: int, name: str, song_ids: Sequence[int]) -> SavedPlaylist:
-        """Give a playlist another name and other songs, or the same; errors as in :meth:`add` and :meth:`get`."""
+    def replace(
+        self, playlist_id: int, name: str, song_ids: Sequence[int], shown: Container[int] | None = None
+    ) -> SavedPlaylist:
+        """Give a playlist another name and other songs, or the same; errors as in :meth:`add` and :meth:`get`.
+
+        Parameters
+        ----------
+        playlist_id : int
+        name : str
+        song_ids : sequence of int
+        shown : container of int, optional
+            The songs that whoever changes it was shown. Others of the playlist, whose files are not there just now,
+            keep their places, as :func:`with_unseen` has it; without this, they go.
+        """
         row = {"name": _checked_name(name), "changed": time.time()}
         with self._database.writing() as connection:
-            _read(connection, playlist_id)
+            saved = _read(connection, playlist_id)
             _check_songs(connection, song_ids)
+            if shown is not None:
+                song_ids = with_unseen(song_ids, saved.songs, shown)
             connection.execute(playlists.update().where(playlists.c.id == playlist_id), row)
             connection.execute(playlist_songs.delete().where(playlist_songs.c.playlist_id == playlist_id))
             _put_songs(connection, playlist_id, song_ids)
@@ -109,6 +124,34 @@ class PlaylistTable:
             for number, song in connection.execute(in_order):
                 of_playlist[number].append(song)
         return [_saved(row, of_playlist[row.id]) for row in found]
+
+
+def with_unseen(wanted: Sequence[int], saved: Sequence[int], shown: Container[int]) -> list[int]:
+    """Return a changed playlist with the songs that were not shown when it was changed.
+
+    Each of them stays behind the song that it followed; if that is no longer there, behind the last before it that
+    is; at the start if there is none.
+
+    Examples
+    --------
+    >>> with_unseen([4, 2, 5], saved=[9, 2, 3, 8, 4], shown={2, 3, 4, 5})
+    [9, 4, 2, 8, 5]
+    """
+    asked, met = Counter(wanted), Counter[int]()
+    behind: dict[tuple[int, int], list[int]] = {}
+    before = first = (0, 0)
+    for song in saved:
+        if song not in shown and song not in asked:
+            behind.setdefault(before, []).append(song)
+        elif met[song] < asked[song]:  # a song may come more than once: the first stays the first
+            met[song] += 1
+            before = (song, met[song])
+    met.clear()
+    whole = behind.get(first, [])
+    for song in wanted:
+        met[song] += 1
+        whole += [song, *behind.get((song, met[song]), ())]
+    return whole
 
 
 def _checked_name(name: str) -> str:

@@ -107,7 +107,7 @@ async def events(job_id: JobId, service: Shared) -> StreamingResponse:
 
 async def _followed(jobs: Jobs, job_id: str) -> AsyncIterator[str]:
     seen, spoke = -1, time.monotonic()
-    while not jobs.closing:
+    while not jobs.are_closing:
         try:
             job, version = jobs.look(job_id)
         except ApiError:  # so many have ended since that it is forgotten

@@ -11,8 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from nearsong.errors import LibraryError
 from nearsong.library.importing import ME
 from nearsong.library.listens.detection import ENDINGS
+from nearsong.names import readable
 from nearsong.web import limits
-from nearsong.web.answers import readable
 from nearsong.web.api.jobs import told
 from nearsong.web.api.query import FORM
 from nearsong.web.problems import ApiError, responses

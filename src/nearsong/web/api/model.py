@@ -8,7 +8,7 @@ from starlette.responses import Response
 from nearsong.errors import InvalidInputError
 from nearsong.library.held_out_report import Estimate, TrainingReport
 from nearsong.library.store import ModelRow
-from nearsong.library.training_words import LABELS, sentences
+from nearsong.library.training_words import LABELS, PLAIN, advice, sentences
 from nearsong.web.answers import song_json
 from nearsong.web.files import etag_of, kept
 from nearsong.web.limits import spend
@@ -41,7 +41,7 @@ def model(request: Request, service: Shared) -> Any:
     rows, active = service.library.models(), service.library.active_model
     answer = ModelOut(
         active=next((_kept(row, active) for row in rows if row.id == active), None),
-        report=_last_report(rows, active),
+        report=_last_report(service.library.refused_report(), rows, active),
         models=[_kept(row, active) for row in rows],
     )
     body = answer.model_dump_json().encode()
@@ -103,8 +103,10 @@ def _report(row: ModelRow) -> TrainingReport | None:
         return None
 
 
-def _last_report(rows: list[ModelRow], active: int | None) -> ReportOut | None:
-    """Return the report of the model that answers; if it has none, that of the last training that made one."""
+def _last_report(refused: TrainingReport | None, rows: list[ModelRow], active: int | None) -> ReportOut | None:
+    """Return the last training's report if it was refused; else that of the model that answers, or the last one."""
+    if refused is not None:
+        return report_out(refused)
     in_turn = sorted(rows, key=lambda row: (row.id != active, -row.id))
     report = next((found for row in in_turn if (found := _report(row)) is not None), None)
     return None if report is None else report_out(report)
@@ -114,11 +116,12 @@ def report_out(report: TrainingReport) -> ReportOut:
     """Return a training's report as the API has it."""
     return ReportOut(
         decision=report.decision,
-        sentences=sentences(report),
+        sentences=sentences(report, PLAIN),
+        advice=advice(report, PLAIN),
         rows=[
             ScoreOut(
                 name=row.name,
-                label=LABELS.get(row.name, row.name),
+                label=LABELS.get(row.name, row.name).removeprefix("native: "),
                 known=_estimate(row.known),
                 unknown=_estimate(row.unknown),
             )

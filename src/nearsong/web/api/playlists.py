@@ -1,7 +1,6 @@
 """Playlists: made from seeds, saved, changed, and written as files for players."""
 
 import base64
-import binascii
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -16,7 +15,8 @@ from nearsong.library.recommend import Seed
 from nearsong.library.records import Song
 from nearsong.library.snapshot import Snapshot
 from nearsong.library.store import SavedPlaylist
-from nearsong.web.answers import Json, readable, song_json
+from nearsong.names import readable
+from nearsong.web.answers import Json, song_json
 from nearsong.web.files import attachment
 from nearsong.web.problems import ApiError, responses
 from nearsong.web.schemas import (
@@ -86,11 +86,9 @@ def _of_heard(snapshot: Snapshot, heard: HeardSeed) -> Seed:
         raise ApiError(409, "the file was heard for another model than answers now; give it again.", "heard-before")
     try:
         place = np.frombuffer(base64.b64decode(heard.place, validate=True), dtype="<f4")
-    except (binascii.Error, ValueError) as error:
-        raise InvalidInputError("heard.place is no base64 of numbers; send it as the query gave it.") from error
-    if place.shape != snapshot.space.places.shape[1:] or not (np.abs(place) < 1e9).all():
-        raise InvalidInputError("heard.place does not fit the model that answers; send it as the query gave it.")
-    return Seed("a file that was heard", place, None, None, "", "", heard.model)
+        return snapshot.seed_at(place, heard.model, "a file that was heard")
+    except ValueError as error:  # no base64, no whole numbers, or no place of this model's
+        raise InvalidInputError(f"heard.place cannot be one ({error}); send it as the query gave it.") from error
 
 
 @router.get("", response_description="The oldest first.", summary="The saved playlists", responses=responses(503))
@@ -141,8 +139,9 @@ def get(service: Shared, playlist_id: Number) -> Response:
     responses=responses(400, 404, 422, 503),
 )
 def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Response:
-    """Write a playlist anew."""
-    return Json(_whole(service.library.playlists.replace(playlist_id, wanted.name, wanted.songs), service))
+    """Write a playlist anew; songs whose files are not there just now stay behind those that they followed."""
+    table = service.library.playlists
+    return Json(_whole(table.replace(playlist_id, wanted.name, wanted.songs, _songs_of(service)), service))
 
 
 @router.delete(

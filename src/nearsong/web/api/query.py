@@ -11,8 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from nearsong.errors import AudioError
 from nearsong.library.hearing import HeardUpload
 from nearsong.library.snapshot import Snapshot
+from nearsong.names import readable
 from nearsong.web import limits
-from nearsong.web.answers import model_json, neighbours_json, readable, why_json
+from nearsong.web.answers import model_json, neighbours_json, why_json
 from nearsong.web.problems import ApiError, responses
 from nearsong.web.receiving import FIELD, Received
 from nearsong.web.schemas import QueryOut

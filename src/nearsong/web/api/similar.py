@@ -3,10 +3,14 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from nearsong.library import Filters
-from nearsong.web.answers import Json, model_json, neighbours_json, song_json, why_json
+from nearsong.library.recommend import Question
+from nearsong.library.snapshot import Snapshot
+from nearsong.web.answers import Json, why_json
+from nearsong.web.near_answers import near_json
 from nearsong.web.problems import responses
 from nearsong.web.schemas import Metric, SimilarOut, SongId, WhyOut
 from nearsong.web.service import Shared
@@ -24,7 +28,7 @@ Year = Annotated[int | None, Query(ge=0, le=9999)]
     summary="The songs nearest to one or more songs",
     responses=responses(400, 404, 409, 422),
 )
-def similar(
+async def similar(
     service: Shared,
     seed: Annotated[list[SongId], Query(min_length=1, max_length=100, description="Repeat it for several songs.")],
     n: Annotated[int, Query(ge=1, le=200, description="How many.")] = 10,
@@ -41,20 +45,25 @@ def similar(
 
     With several seeds a song is as near as to the nearest of them.
     """
-    snapshot = service.snapshot
-    seeds = [snapshot.seed(one, metric) for one in seed]
     filters = Filters(artist_once, new_artists, tuple(exclude_artist), tuple(genre), year_from, year_to, fewer_plays)
+    loaded = service.loaded
+    snapshot = await run_in_threadpool(lambda: service.snapshot) if loaded is None else loaded
+    if len(seed) > 1 or filters.looks_at_songs or not snapshot.is_ready(metric):
+        return Whole(await run_in_threadpool(_alone, snapshot, seed, n, filters, metric))
+    question = Question([snapshot.seed(seed[0], metric)], n, filters)
+    return Whole(await service.asking.ask((snapshot, metric), question))
+
+
+class Whole(Response):
+    """JSON that is written already."""
+
+    media_type = "application/json"
+
+
+def _alone(snapshot: Snapshot, songs: list[int], n: int, filters: Filters, metric: str) -> bytes:
+    seeds = [snapshot.seed(song, metric) for song in songs]
     near = snapshot.similar(seeds, n, filters, metric)
-    agree = snapshot.agrees(seeds[0], [one.song for one in near])
-    plays = snapshot.plays
-    return Json(
-        {
-            "metric": metric,
-            "model": model_json(snapshot),
-            "seeds": [song_json(snapshot.song(one), plays) for one in seed],
-            "songs": neighbours_json(near, agree, {one.artist_key for one in seeds}, plays),
-        }
-    )
+    return near_json(snapshot, metric, seeds, near)
 
 
 @router.get(

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from nearsong.web.answers import Json, readable, song_json
+from nearsong.names import readable
+from nearsong.web.answers import Json, song_json
 from nearsong.web.covers import CACHE, PLACEHOLDER_POLICY
 from nearsong.web.files import MEDIA_TYPES, OTHER, SoundResponse, etag_of, kept, media_type_of, size_of
 from nearsong.web.problems import ApiError, responses

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from nearsong import __version__
 from nearsong.library.status import Status
+from nearsong.names import readable
 from nearsong.web import metrics as numbers
-from nearsong.web.answers import readable
 from nearsong.web.problems import responses
 from nearsong.web.schemas import HealthOut, ModelRef, StatusOut
 from nearsong.web.service import Shared

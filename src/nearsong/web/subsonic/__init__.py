@@ -63,7 +63,7 @@ def _answer(service: Service, request: Request, name: str, asked: Parameters) ->
     form = asked.text("f")
     if name == "getOpenSubsonicExtensions":
         return answer(form, routes_system.extensions())
-    user = check_credentials(service, request, asked)
+    user = check_credentials(service.settings.token, request.app.state.wrong_tokens, request, asked)
     method = METHODS.get(name)
     if method is None:
         raise ProtocolError(GENERAL, f"the method {name[:40]!r} is not supported here.", 404)

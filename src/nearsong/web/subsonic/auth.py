@@ -7,15 +7,11 @@ browser ask, is refused.
 
 import hashlib
 import hmac
-import math
-import threading
-from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
-from nearsong.web.limits import RateLimit, client_of
-from nearsong.web.service import Service
+from nearsong.web.limits import RateLimit, client_of, too_many
+from nearsong.web.security import is_foreign
 from nearsong.web.subsonic.envelope import (
     MISSING_PARAMETER,
     NOT_ALLOWED,
@@ -29,14 +25,18 @@ from nearsong.web.subsonic.parameters import Parameters
 USER = "nearsong"
 """Who asks with an API key alone."""
 
-WRONG_PER_MINUTE = 10
 
-_failures: WeakKeyDictionary[Service, RateLimit] = WeakKeyDictionary()
-_making = threading.Lock()
-
-
-def check_credentials(service: Service, request: Request, asked: Parameters) -> str:
+def check_credentials(token: str | None, failures: RateLimit, request: Request, asked: Parameters) -> str:
     """Return the name of who asks.
+
+    Parameters
+    ----------
+    token : str or None
+        The password; None if none is needed.
+    failures : RateLimit
+        How often an address may be wrong.
+    request : Request
+    asked : Parameters
 
     Raises
     ------
@@ -52,20 +52,18 @@ def check_credentials(service: Service, request: Request, asked: Parameters) -> 
         raise ProtocolError(
             MISSING_PARAMETER, "the parameter u is missing: give a user name and a password, or an apiKey."
         )
-    token = service.settings.token
     if token is None:
         refuse_other_pages(request)
         return user or USER
     if not key and "p" not in asked and not ("t" in asked and "s" in asked):
         raise ProtocolError(MISSING_PARAMETER, "the password is missing: give t and s, or p.")
-    limit, client = failures_of(service), client_of(request)
-    wait = limit.wait(client)
+    client = client_of(request)
+    wait = failures.wait(client)
     if wait > 0:
-        seconds = max(1, math.ceil(wait))
-        message = f"wrong passwords came too often; try again in {seconds} s."
-        raise ProtocolError(WRONG_CREDENTIALS, message, 429, {"Retry-After": str(seconds)})
+        error = too_many(wait, "wrong passwords")
+        raise ProtocolError(WRONG_CREDENTIALS, error.detail, error.status, error.headers)
     if not knows(token, asked):
-        limit.take(client)
+        failures.take(client)
         if key:
             raise ProtocolError(WRONG_KEY, "this API key is not the token of the service.")
         raise ProtocolError(
@@ -100,17 +98,8 @@ def knows(token: str, asked: Parameters) -> bool:
 
 def refuse_other_pages(request: Request) -> None:
     """Refuse what a page of another site asks: without a token, only where it comes from tells it from the user."""
-    site = request.headers.get("sec-fetch-site", "none")
-    origin = request.headers.get("origin")
-    own = request.headers.get("host", "").lower()
-    if site not in ("none", "same-origin") or (origin is not None and urlsplit(origin).netloc.lower() != own):
+    if is_foreign(request.headers):
         raise ProtocolError(NOT_ALLOWED, "a page of another site may not ask here; start the service with --token.")
-
-
-def failures_of(service: Service) -> RateLimit:
-    """Return what counts the wrong passwords of a service."""
-    with _making:
-        return _failures.setdefault(service, RateLimit(WRONG_PER_MINUTE, per=60))
 
 
 def _same(said: str, right: str) -> bool:

@@ -5,10 +5,11 @@ Each is made when first asked for and kept as long as the snapshot is.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from nearsong.library.browse import folded, song_words, typed_words
+from nearsong.library.browse import Browser, folded, song_words, typed_words
 from nearsong.library.made_once import made_once
 from nearsong.library.records import Song
 from nearsong.library.shelves import Album, Artist, Shelves
@@ -31,7 +32,7 @@ class Catalogue:
     def __init__(self, snapshot: Snapshot) -> None:  # which it does not keep: it would never be let go
         self.shelves: Shelves = snapshot.shelves
         self.plays: dict[int, float] = snapshot.plays
-        self.created: float = snapshot.model.created
+        self._browser: Browser = snapshot.browser
         self.made = time.time()
 
     @made_once
@@ -46,19 +47,10 @@ class Catalogue:
     @made_once
     def genres(self) -> list[tuple[str, int, int]]:
         """Return genres, with how many songs and albums have each; the most songs first."""
-        names: dict[str, dict[str, int]] = {}
-        albums: dict[str, set[str]] = {}
+        albums: Counter[str] = Counter()
         for album in self.shelves.albums:
-            for song in album.songs:
-                if name := song.genre.strip():
-                    spellings = names.setdefault(folded(name), {})
-                    spellings[name] = spellings.get(name, 0) + 1
-                    albums.setdefault(folded(name), set()).add(album.id)
-        found = [
-            (min(spellings, key=lambda name: (-spellings[name], name)), sum(spellings.values()), len(albums[key]))
-            for key, spellings in names.items()
-        ]
-        return sorted(found, key=lambda genre: (-genre[1], genre[0]))
+            albums.update({folded(song.genre) for song in album.songs})
+        return [(name, songs, albums[folded(name)]) for name, songs in self._browser.genres()]
 
     @made_once
     def tracks(self) -> dict[int, int]:
@@ -67,8 +59,9 @@ class Catalogue:
 
     @made_once
     def newest(self) -> list[Album]:
-        """Return albums, the last that came first."""
-        return sorted(self.shelves.albums, key=lambda album: -max(song.id for song in album.songs))
+        """Return albums, the one with the last song that came first."""
+        last = {album.id: max((song.added, song.id) for song in album.songs) for album in self.shelves.albums}
+        return sorted(self.shelves.albums, key=lambda album: last[album.id], reverse=True)
 
     @made_once
     def frequent(self) -> list[Album]:

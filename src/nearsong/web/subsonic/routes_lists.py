@@ -16,7 +16,6 @@ from nearsong.web.subsonic.records import (
     album_record,
     artist_folder,
     artist_record,
-    song_record,
     song_records,
 )
 
@@ -98,7 +97,7 @@ def search3(call: Call) -> dict[str, Any]:
         "searchResult3": {
             "artist": [artist_record(artist) for artist in artists],
             "album": [album_record(call.catalogue, album) for album in albums],
-            "song": [song_record(call.catalogue, song) for song in songs],
+            "song": song_records(call.catalogue, songs),
         }
     }
 

@@ -37,7 +37,8 @@ def create_playlist(call: Call) -> dict[str, Any]:
         return _whole(call, table.add(_checked_name(call.asked.need("name")), songs))
     with _changing:
         saved = table.get(playlist_number(call.asked.need("playlistId")))
-        return _whole(call, table.replace(saved.id, _checked_name(call.asked.text("name") or saved.name), songs))
+        name = _checked_name(call.asked.text("name") or saved.name)
+        return _whole(call, table.replace(saved.id, name, songs, call.snapshot.space.row_of))
 
 
 def update_playlist(call: Call) -> dict[str, Any]:

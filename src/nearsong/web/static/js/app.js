@@ -10,6 +10,8 @@ import { h, icon, replace } from "./dom.js";
 import { startDrop } from "./drop.js";
 import { showHelp, startKeys } from "./keys.js";
 import { startPlayerBar } from "./player_bar.js";
+import { rememberPlayer } from "./player_memory.js";
+import { keepPlaces, returnTo } from "./places.js";
 import { LOAD, VIEWS, parse } from "./router.js";
 
 const root = document.getElementById("view");
@@ -43,19 +45,20 @@ const app = {
     if (isAbort(error)) return;
     if (error?.type?.endsWith("empty-library") && parse(location.hash)?.name !== "library") return app.go("#/"); // which teaches what to do
     if (error?.name !== "ApiError") console.error(error);
-    const missing = error?.status === 404;
-    app.title(missing ? "Not here" : "That did not work");
+    const [missing, silent] = [error?.status === 404, error?.status === 0];
+    const words = missing ? "This is not here" : silent ? "No answer just now" : "That did not work";
+    const again = h("button", { class: "button", type: "button", on: { click: route } }, icon("refresh"), "Try again");
+    app.title(words);
     replace(root, h("div", { class: "empty is-failure" }, icon(missing ? "search" : "warning"),
-      h("h1", { tabindex: "-1" }, missing ? "This is not here" : "That did not work"),
+      h("h1", { tabindex: "-1" }, words),
       h("p", { class: "muted" }, error?.detail || "Something went wrong in the page."),
       h("div", { class: "cluster" },
-        h("button", { class: "button", type: "button", on: { click: route } }, icon("refresh"), "Try again"),
-        h("a", { class: "button quiet", href: "#/" }, "To the library"))));
+        !missing && again, h("a", { class: missing ? "button" : "button quiet", href: "#/" }, "To the library"))));
   },
 };
 
 async function route() {
-  const found = parse(location.hash);
+  const [found, place] = [parse(location.hash), history.state?.y];
   controller.abort();
   controller = new AbortController();
   const [{ signal }, mine] = [controller, (visit += 1)];
@@ -69,6 +72,7 @@ async function route() {
     if (signal.aborted) return;
     scrollTo(0, 0);
     const clean = await view.show(root, found.params, app);
+    if (mine === visit) returnTo(place, signal);
     if (mine === visit) leave = clean;
     else clean?.();
   } catch (error) {
@@ -130,10 +134,11 @@ function watchLink() {
   });
 }
 
-history.scrollRestoration = "manual"; // views that are long remember their place themselves
 drawShell();
 watchLink();
 startPlayerBar();
+rememberPlayer();
+keepPlaces();
 startKeys();
 startDrop(app);
 window.addEventListener("hashchange", route);

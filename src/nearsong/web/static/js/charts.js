@@ -35,7 +35,7 @@ export function intervals(rows, { label, from, to, unit = "" }) {
 }
 
 function picture(rows, { label, from, to, unit, width }) {
-  const beside = width >= 430, left = beside ? 178 : 8, right = width - 40, each = beside ? 40 : 54, head = 8, foot = unit ? 44 : 26;
+  const beside = width >= 430, left = beside ? 186 : 8, right = width - 40, each = beside ? 40 : 54, head = 8, foot = unit ? 44 : 26;
   const height = head + rows.length * each + foot, x = (value) => left + ((value - from) / (to - from)) * (right - left);
   const root = svg("svg", { class: "intervals", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
   for (const tick of ticks(from, to, beside ? 6 : 2)) {

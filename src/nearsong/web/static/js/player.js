@@ -1,6 +1,8 @@
 // What is playing and what comes next. One <audio> element that outlives every view; player_bar.js draws it.
 //
-//   player.play(songs, index = 0)   replaces the queue and plays from there
+//   player.play(songs, index = 0, {more})   replaces the queue and plays from there; more() -> Promise of the songs after the last
+//   player.playNow(song)            at once; what was to come comes after it
+//   player.restore(songs, index, position)   as it was before a reload, and waits
 //   player.playNext(song)           after the one that plays (starts if nothing does)
 //   player.add(songs)               at the end (starts if nothing does)
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
@@ -22,7 +24,10 @@ class Player extends EventTarget {
   index = -1;
   #audio = new Audio();
   #failures = 0;
+  #hush = () => {}; // closes the last message about one
   #wanted = false; // whether it should be playing, though it may still load
+  #more = null; // where a long list goes on
+  #asked = false; // whether that is being asked
 
   constructor() {
     super();
@@ -61,10 +66,28 @@ class Player extends EventTarget {
     return 0;
   }
 
-  play(songs, index = 0) {
+  play(songs, index = 0, { more = null } = {}) {
     this.queue = [...songs];
     this.#failures = 0;
+    this.#more = more;
     this.#load(index);
+  }
+
+  playNow(song) {
+    this.queue.splice(this.index + 1, 0, song);
+    this.#failures = 0;
+    this.#load(this.index + 1);
+  }
+
+  restore(songs, index, position) {
+    this.queue = [...songs];
+    this.index = index;
+    const [audio, song] = [this.#audio, this.current];
+    audio.preload = "metadata"; // one who reloads may not want to hear it any more
+    audio.addEventListener("loadedmetadata", () => { if (this.current === song) audio.currentTime = position; }, { once: true });
+    audio.src = songUrl.audio(song.id);
+    this.#describe(song);
+    this.#tell();
   }
 
   playNext(song) {
@@ -82,6 +105,7 @@ class Player extends EventTarget {
 
   toggle() {
     if (!this.current) return;
+    if (!this.#wanted) this.#failures = 0;
     if (this.#audio.paused) this.#start();
     else this.pause();
   }
@@ -119,20 +143,36 @@ class Player extends EventTarget {
 
   clearNext() {
     this.queue.length = this.index + 1;
+    this.#more = null;
     this.#tell();
   }
 
   #load(index) {
     this.index = index;
     const song = this.current;
+    this.#audio.preload = "auto";
     this.#audio.src = song.src || songUrl.audio(song.id);
     this.#describe(song);
     this.#start();
     this.dispatchEvent(new Event("time"));
+    this.#fill();
+  }
+
+  /** Near the end of what is known of a long list: ask for the rest of it. */
+  async #fill() {
+    const more = this.#more;
+    if (!more || this.#asked || this.index + 2 < this.queue.length) return;
+    this.#asked = true;
+    const songs = await more().catch(() => []); // it may come when the next song begins
+    this.#asked = false;
+    if (this.#more !== more || !songs.length) return;
+    this.queue.push(...songs);
+    this.#tell();
   }
 
   #start() {
     this.#wanted = true;
+    if (this.#audio.error) this.#audio.load(); // it could not be had before
     this.#audio.play().catch((error) => {
       if (error.name === "NotAllowedError") this.pause(); // the browser wants a click first
     });
@@ -146,11 +186,14 @@ class Player extends EventTarget {
 
   #failed() {
     const song = this.current;
-    if (!song || !this.#audio.error) return;
+    if (!song || !this.#audio.error || !this.#wanted) return;
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MOST_FAILURES;
     const reason = "its file is not there, or this browser does not know its format.";
-    say(`“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Going on with the next song." : ""}`, { kind: "bad" });
+    const enough = `${MOST_FAILURES} songs in a row cannot be played, so this stops here. Are their files still where they were?`;
+    this.#hush(); // one message is enough
+    this.#hush = say(this.#failures >= MOST_FAILURES ? enough
+      : `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Going on with the next song." : ""}`, { kind: "bad" });
     if (more) this.next();
     else this.pause();
     this.#tell();

@@ -10,8 +10,8 @@ const panel = document.getElementById("queue-panel");
 const opener = () => document.getElementById("queue-toggle");
 
 export function toggleQueue() {
-  if (panel.hidden) open();
-  else closeQueue();
+  if (!panel.hidden) closeQueue();
+  else if (player.current) open(); // else nothing comes next
 }
 
 function open() {

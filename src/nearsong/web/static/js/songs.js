@@ -11,7 +11,8 @@
 //   cover(song, size, {eager}) -> <img> of exactly size x size CSS pixels; never a broken picture
 //   songMenu(song, items) -> button "More for TITLE" that opens a menu
 //   openMenu(button, items) -> a menu at a button: items [{icon, label, run}] or [{icon, label, href}]
-//   songLink(song), artistLink(artist) -> <a>;   songHref(id), artistHref(name) -> hash
+//   songLink(song), artistLink(artist) -> <a>;   songHref(id), mapHref(id), artistHref(name) -> hash
+//   startPlaylist(song): a playlist from this song; one that is being made gets it as one more song to start from
 //   moveByArrows(list): arrow up / down between the rows of any <li> list, staying on the same control
 
 import { h, icon } from "./dom.js";
@@ -21,6 +22,7 @@ import { isCurrent, player } from "./player.js";
 import { say } from "./toast.js";
 
 export const songHref = (id) => `#/song/${Number(id)}`;
+export const mapHref = (id) => `#/map?song=${Number(id)}`;
 export const artistHref = (name) => `#/?${name.length > 300 ? "search" : "artist"}=${encodeURIComponent(name.slice(0, 300))}`; // longer than the service takes
 export const songLink = (song) => h(song.src ? "span" : "a", { class: "row-title", href: song.src ? null : songHref(song.id) }, titleOf(song));
 export const artistLink = (artist) => h("a", { class: "artist-link", href: artistHref(artist) }, artistOf({ artist }));
@@ -51,7 +53,7 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
       h("div", { class: "row-names" }, songLink(song),
         h("div", { class: "row-second" }, h("span", { class: "row-artist" }, song.src ? song.artist : artistLink(song.artist)), marks)),
       details && h("span", { class: "row-album ellipsis", title: song.album || null }, song.album),
-      details && h("span", { class: "row-year number" }, song.year ?? ""),
+      details && h("span", { class: "row-year number" }, song.year || ""),
       note && h("div", { class: "row-note" }, note),
       h("span", { class: "row-time number" }, time(song.seconds)),
       h("div", { class: "row-actions" }, actions, menu !== false && songMenu(song, menu || [])),
@@ -103,10 +105,16 @@ player.addEventListener("change", () => {
   }
 });
 
-async function startPlaylist(song) {
+export async function startPlaylist(song) {
   const { draft } = await import("./draft.js");
+  const others = draft.state.mode === "around" && draft.state.seeds.some((seed) => seed.id !== song.id);
   draft.addSeed(song);
   location.hash = "#/playlists";
+  const only = () => {
+    draft.restart();
+    draft.addSeed(song);
+  };
+  if (others) say(`“${apart(titleOf(song))}” is one of the songs your playlist starts from.`, { action: { label: "Only this one", run: only } });
 }
 
 export function songMenu(song, items = []) {
@@ -114,13 +122,18 @@ export function songMenu(song, items = []) {
     { icon: "playlist", label: "Make a playlist from this", run: () => startPlaylist(song) },
     { icon: "next", label: "Play next", run: () => { player.playNext(song); say(`“${apart(titleOf(song))}” plays next.`); } },
     { icon: "queue", label: "Add to the queue", run: () => { player.add([song]); say(`“${apart(titleOf(song))}” is in the queue.`); } },
+    { icon: "people", label: song.artist ? `All by ${apart(cutShort(song.artist))}` : "All without an artist", href: artistHref(song.artist) },
+    { icon: "map", label: "Show on the map", href: mapHref(song.id) },
   ];
   const button = h("button", {
     class: "icon-button row-more", type: "button", "aria-label": `More for ${titleOf(song)}`, "aria-haspopup": "menu", "aria-expanded": false,
-    on: { click: () => openMenu(button, [{ icon: "near", label: "Show what is near it", href: songHref(song.id) }, ...items, ...usual]) },
+    on: { click: () => openMenu(button, [{ icon: "near", label: "Show what is near it", href: songHref(song.id) }, ...items, ...usual]
+      .filter((item) => !item.href || item.href !== location.hash)) },
   }, icon("more"));
   return button;
 }
+
+const cutShort = (name) => (name.length > 28 ? `${name.slice(0, 26)}…` : name);
 
 let shutMenu = null;
 

@@ -39,6 +39,17 @@ export class Grid {
     return best;
   }
 
+  /** The rows nearest to a row on the map, itself first, up to `most`. */
+  around(row, most) {
+    const { x, y } = this, away = (i) => (x[i] - x[row]) ** 2 + (y[i] - y[row]) ** 2, wanted = Math.min(most, x.length);
+    let found = [];
+    for (let reach = 1 / this.side; found.length < wanted; reach *= 2) { // what lies in a circle is surely nearer than what does not
+      found = [];
+      this.within(x[row] - reach, y[row] - reach, x[row] + reach, y[row] + reach, (i) => { if (reach > 1 || away(i) <= reach * reach) found.push(i); });
+    }
+    return found.sort((a, b) => (b === row) - (a === row) || away(a) - away(b) || a - b).slice(0, most);
+  }
+
   /** Rows in a closed outline, given as [x, y] of the map, in order. */
   inside(outline) {
     if (outline.length < 3) return [];

@@ -72,7 +72,8 @@ export class Overlay {
     for (const { text, x, y, size, weight = 500, beside = false, always = false } of this.labels(state)) {
       if (room <= 0) break;
       const font = `${weight} ${size.toFixed(1)}px ${FONT}`, long = this.measure(font, text), tall = size * 1.25;
-      for (const left of beside ? [x + radius + 8, x - radius - 8 - long] : [x - long / 2]) {
+      const within = camera.zoom < 1.5 && x > 0 && x < width ? Math.min(Math.max(x - long / 2, 8), width - long - 8) : x - long / 2; // the name of what is seen is seen
+      for (const left of beside ? [x + radius + 8, x - radius - 8 - long] : [within]) {
         const box = [left - 6, y - tall / 2 - 3, left + long + 6, y + tall / 2 + 3];
         const outside = box[0] < 0 || box[2] > width || box[1] < 0 || box[3] > height;
         const covers = (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];

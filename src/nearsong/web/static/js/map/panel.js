@@ -8,7 +8,13 @@ import { cover, songHref } from "../songs.js";
 import { say } from "../toast.js";
 
 const LISTED = 50;
+const QUEUED = 50; // songs that come after one of the map
 const REST = 160; // milliseconds that the map must rest before its songs are listed
+
+/** Play a song of the map, and then what lies around it. */
+export function playFrom(stage, row) {
+  player.play(stage.grid.around(row, QUEUED).map((near) => stage.columns.song(near)));
+}
 
 /** The card of the song that was chosen last. */
 export function card(stage, close) {
@@ -25,7 +31,7 @@ export function card(stage, close) {
         h("p", { class: "ellipsis", dir: "auto" }, song.artist || "(no artist)"), h("p", { class: "muted small-text ellipsis" }, facts)),
       h("button", { class: "icon-button map-card-close", type: "button", "aria-label": "Close the card", on: { click: close } }, icon("close")),
       h("div", { class: "map-card-actions" },
-        h("button", { class: "button small", type: "button", on: { click: () => player.play([song]) } }, icon("play"), "Play"),
+        h("button", { class: "button small", type: "button", on: { click: () => playFrom(stage, row) } }, icon("play"), "Play"),
         h("a", { class: "button quiet small", href: songHref(song.id) }, icon("near"), "Open song"),
         h("button", { class: "button quiet small", type: "button", on: { click: () => collect(song) } }, icon("add"), "To playlist")),
     );

@@ -154,7 +154,7 @@ function numbers() {
 function dial(name) {
   const { label, low, high } = DIALS[name], id = `dial-${name}`, value = h("output", { class: "dial-value", for: id });
   const input = h("input", {
-    id, type: "range", min: 0, max: 1, step: 0.05, on: { input: () => draft.change({ [name]: Number(input.value) }) },
+    id, class: "slider", type: "range", min: 0, max: 1, step: 0.05, on: { input: () => draft.change({ [name]: Number(input.value) }) },
   });
   const node = h(
     "div", { class: "dial" }, h("div", { class: "dial-head" }, h("label", { for: id }, label), value), input,
@@ -163,6 +163,7 @@ function dial(name) {
   return [node, (state) => {
     node.hidden = name === "drift" && state.mode === "walk";
     input.value = state[name];
+    input.style.setProperty("--part", `${100 * state[name]}%`);
     value.textContent = inWords(name, state[name]);
     input.setAttribute("aria-valuetext", `${Math.round(100 * state[name])} of 100: ${inWords(name, state[name])}`);
   }];

@@ -5,7 +5,7 @@
 import { intervals } from "../charts.js";
 import { h, icon } from "../dom.js";
 import { longTime, number } from "../format.js";
-import { decision, headline, MEANINGS, NAMES, plain } from "./words.js";
+import { decision, headline, MEANINGS, NAMES } from "./words.js";
 
 const PANELS = [
   ["known", "Among songs it learned from", "A song of an artist it was not shown: are the right songs of the others near it?"],
@@ -32,8 +32,7 @@ export function hero(report, model) {
 
 /** What would help: the service's own words, if it says so. */
 export function advice(report) {
-  const found = report?.sentences.slice(1).find((text) => /would help|Import listening|Scan /.test(text));
-  return found ? h("p", {}, plain(found)) : null;
+  return report?.advice ? h("p", {}, report.advice) : null;
 }
 
 export function pictures(report) {
@@ -52,7 +51,7 @@ export function pictures(report) {
   return h(
     "section", { class: "stack", "aria-labelledby": "beside-title" },
     h("div", {}, h("h2", { id: "beside-title" }, "Beside simpler ways"),
-      h("p", { class: "muted" }, "A dot is the average, the line around it is where it could as well have been by chance (95 %).")),
+      h("p", { class: "muted" }, "A dot is the average, the line around it is where it could as well have been by chance (95%).")),
     h("div", { class: "quality-panels" }, panels.map(figure)), numbers(report),
   );
 }

@@ -29,8 +29,8 @@ export function headline(report, kind) {
   const more = [
     native && name !== "native" && `By sound alone it would be ${hundred(native.mean)}; by chance, 50.`,
     name === "native" && "This is by sound alone; chance would give 50.",
-    fresh && `Among artists it has never seen, it is ${hundred(fresh.mean)}.`,
-    `With other artists to judge by it could as well have been ${hundred(score.low)} to ${hundred(score.high)}.`,
+    `With other artists to judge by, ${hundred(score.mean)} could as well have been ${hundred(score.low)} to ${hundred(score.high)}.`,
+    fresh && `Among artists none of which it has seen, it is ${hundred(fresh.mean)}.`,
   ];
   return { big: hundred(score.mean), title, more: more.filter(Boolean).join(" ") };
 }
@@ -38,13 +38,7 @@ export function headline(report, kind) {
 /** Why nothing new was learned, in the service's words; nothing if something was. */
 export function decision(report) {
   if (!report || report.decision === "learned") return "";
-  return plain(report.sentences[0] ?? "");
-}
-
-/** The service's sentences without the words of the trade. */
-export function plain(text) {
-  return text.replace(/\b[Tt]he learned metric\b/g, (found) => (found[0] === "T" ? "What was learned" : "what was learned"))
-    .replace(/\bmetric\b/g, "comparison").replace(/\bcodebook\b/g, "way of listening").replace(/ \(loss [^)]*\)/, "");
+  return report.sentences[0] ?? "";
 }
 
 /** What changed between two reports of the model that answers. */
@@ -62,5 +56,5 @@ export function changed(before, after) {
 export function coldStart({ never_played: never, recommended, n }) {
   if (!never) return "Every song of the library has been played. Music that comes later, and that nobody has played yet, is counted here.";
   const share = recommended && recommended < never / 100 ? "less than 1" : hundred(recommended / never);
-  return `Of ${count(never, "song")} nobody has played, ${number(recommended)} (${share} %) now come up among the ${n} nearest of something that was played.`;
+  return `Of ${count(never, "song")} nobody has played, ${number(recommended)} (${share}%) now come up among the ${n} nearest of something that was played.`;
 }

@@ -148,6 +148,7 @@ export function listensDrop(app) {
   const label = h("label", { class: "button small listens-drop", for: "listens-file" }, words);
   const take = async (file) => {
     input.disabled = true;
+    label.setAttribute("aria-disabled", "true");
     try {
       const job = await upload("/listens", file, { onProgress: (part) => { label.textContent = `Sending ${percent(part)}`; } });
       label.textContent = "Reading it";
@@ -155,12 +156,13 @@ export function listensDrop(app) {
       if (done.state !== "done") throw Object.assign(new Error("job"), { name: "ApiError", detail: done.error || "The history was not read." });
       say(found(done.result), { kind: "good" });
       await app.refreshStatus();
-      app.go(location.hash || "#/");
+      if (label.isConnected) app.go(location.hash || "#/"); // the same view, which now has something to say
     } catch (error) {
       sayError(error);
       replace(label, words);
     }
     input.disabled = false;
+    label.removeAttribute("aria-disabled");
   };
   label.addEventListener("dragover", (event) => { event.preventDefault(); event.stopPropagation(); label.classList.add("is-over"); });
   label.addEventListener("dragleave", () => label.classList.remove("is-over"));

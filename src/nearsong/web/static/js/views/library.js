@@ -4,6 +4,7 @@
 import { get, isAbort, link } from "../api.js";
 import { announce, h, icon, iconButton, replace } from "../dom.js";
 import { count, longTime, number } from "../format.js";
+import { keepMore } from "../places.js";
 import { player } from "../player.js";
 import { moveByArrows, songRow } from "../songs.js";
 import { emptyLibrary, nextStep } from "./empty.js";
@@ -14,6 +15,9 @@ const WAIT = 120; // milliseconds without a key before the service is asked
 const SORTS = [["artist", "Artist"], ["title", "Title"], ["year", "Year"], ["plays", "Most played"], ["newest", "Newest here"]];
 const MOST_CHIPS = 12;
 const MOST = 200; // songs that the service gives at once
+const SETTLES = 250; // milliseconds that the first rows wait for the genres above them, so that nothing jumps
+
+let genresSeen = []; // back from elsewhere they are there at once
 
 export async function show(root, params, app) {
   app.title("Library");
@@ -35,23 +39,20 @@ class LibraryView {
 
   start() {
     const kept = history.state?.library; // this place in the history was seen before
+    this.genres = genresSeen;
     this.draw();
+    this.drawChips();
+    this.settled = Promise.race([this.loadGenres(), new Promise((resolve) => { setTimeout(resolve, SETTLES); })]);
     this.load(kept);
-    this.loadGenres();
     this.watcher = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.more(), { rootMargin: "600px" });
     this.watcher.observe(this.end);
     const back = () => link.up && this.load(); // the list may be the answer to an older question
     link.addEventListener("change", back);
-    const moved = () => {
-      clearTimeout(this.placing);
-      this.placing = setTimeout(() => this.keepPlace(), 150);
-    };
-    window.addEventListener("scroll", moved, { passive: true });
+    const forget = keepMore(() => ({ library: { y: scrollY, songs: Math.min(MOST, this.songs.length) } }));
     if (this.wantsFocus) requestAnimationFrame(() => this.field.focus());
     return () => {
       clearTimeout(this.timer);
-      clearTimeout(this.placing);
-      window.removeEventListener("scroll", moved);
+      forget();
       this.asking?.abort();
       this.watcher.disconnect();
       this.scan.stop();
@@ -61,7 +62,7 @@ class LibraryView {
 
   draw() {
     const { status } = this.app;
-    const lead = `${count(status.songs, "song")} by ${count(status.artists, "artist")}, ${longTime(status.seconds)} of music`;
+    const lead = `${count(status.songs, "song")} by ${count(status.artists, "artist")}, ${longTime(status.seconds)}${status.seconds > 48 * 3600 ? " of music" : ""}`;
     this.field = h("input", {
       class: "input", id: "search", type: "search", placeholder: "Artist, title, album or genre",
       "aria-label": "Search the library", "aria-describedby": "result-count",
@@ -126,8 +127,12 @@ class LibraryView {
     this.load();
   }
 
-  keepPlace() {
-    history.replaceState({ library: { y: scrollY, songs: Math.min(MOST, this.songs.length) } }, "", location.hash);
+  askAll() {
+    this.field.value = "";
+    this.typed();
+    clearTimeout(this.timer);
+    this.ask({ search: "", genre: "", artist: "", album: "" });
+    this.field.focus();
   }
 
   async load(kept) {
@@ -137,6 +142,7 @@ class LibraryView {
     const mine = (this.turn += 1);
     try {
       const page = await get("/songs", { ...this.asked, offset: 0, limit: Math.max(PAGE, kept?.songs || 0) }, { signal });
+      await this.settled;
       if (mine !== this.turn) return; // an older question's answer
       this.songs = [];
       this.list.replaceChildren();
@@ -170,10 +176,21 @@ class LibraryView {
     this.total = page.total;
     this.songs.push(...page.items);
     this.list.append(...page.items.map((song) => songRow(song, {
-      details: true, onPlay: () => player.play(this.songs, this.songs.indexOf(song)),
+      details: true, onPlay: () => player.play(this.songs, this.songs.indexOf(song), { more: this.goesOn() }),
       note: this.asked.sort === "plays" ? count(song.plays, "play") : null,
     })));
     this.end.hidden = !page.items.length || this.songs.length >= this.total;
+  }
+
+  /** Where the list goes on after what is loaded, as it is asked for now. */
+  goesOn() {
+    const asked = { ...this.asked };
+    let offset = this.songs.length;
+    return async () => {
+      const { items } = await get("/songs", { ...asked, offset, limit: PAGE });
+      offset += items.length;
+      return items;
+    };
   }
 
   say(page) {
@@ -184,7 +201,8 @@ class LibraryView {
     const asked = search || genre || artist || album;
     if (!page.total) {
       replace(this.counter, h("span", { class: "cluster" }, search ? `Nothing is called “${search}”.` : "Nothing here.",
-        drop("artist", artist), drop("album", album), drop("genre", genre)));
+        drop("artist", artist), drop("album", album), drop("genre", genre),
+        h("button", { class: "button quiet small", type: "button", on: { click: () => this.askAll() } }, "Show all songs")));
       return;
     }
     const words = page.fuzzy ? "Nothing is called exactly that; these are written alike." : asked ? count(page.total, "song") : "";
@@ -200,7 +218,7 @@ class LibraryView {
   async loadGenres() {
     try {
       const answer = await get("/genres", {}, { signal: this.app.signal });
-      this.genres = (Array.isArray(answer) ? answer : answer.items).filter((genre) => genre.name);
+      this.genres = genresSeen = (Array.isArray(answer) ? answer : answer.items).filter((genre) => genre.name);
       this.drawChips();
     } catch (error) {
       if (error.name !== "ApiError" && !isAbort(error)) throw error; // without genres the rest still works
@@ -208,8 +226,8 @@ class LibraryView {
   }
 
   drawChips() {
-    const genres = this.genres || [];
-    if (genres.length < 2) return;
+    const { genres } = this;
+    if (genres.length < 2) return void (this.chips.hidden = true);
     const chosen = this.asked.genre;
     const first = genres.slice(0, MOST_CHIPS);
     if (chosen && !first.some((genre) => genre.name === chosen)) first.push(genres.find((genre) => genre.name === chosen) || { name: chosen, songs: 0 });

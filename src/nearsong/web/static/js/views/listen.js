@@ -12,7 +12,14 @@ import { neighbours } from "./neighbours.js";
 
 const AUDIO = "audio/*,.mp3,.flac,.ogg,.oga,.opus,.m4a,.mp4,.aac,.wav,.aif,.aiff,.wma,.ape,.wv,.mka";
 const NEAREST = 10;
-const LEAD = "Give it a file that is not in the library. nearsong listens to it and shows what is near. The file is not kept unless you ask.";
+const LEAD = "Give it a song that is not in the library. nearsong listens to it and shows what is near.";
+const touches = matchMedia("(pointer: coarse)"); // nothing to drop with
+
+/** What the service says of a file, without where it lay there and what its decoders are called. */
+function tidy(detail, name) {
+  const words = (detail || "That did not work.").replace(/ \((?:FFmpeg|libsndfile)[^)]*\)/, "").replace(/(?:[a-z]:)?(?:[/\\][^\s/\\]+)+[/\\]/gi, "");
+  return words.startsWith(`${name}: `) ? `“${apart(name)}” ${words.slice(name.length + 2)}` : words;
+}
 
 let last = null; // {file, address, answer}: while the page is open one can go elsewhere and come back
 
@@ -50,11 +57,11 @@ class ListenView {
     const most = this.app.status.upload_megabytes;
     this.zone = h("label", { class: "drop-zone", for: "listen-file", id: "drop-zone" },
       h("span", { class: "drop-icon" }, icon("wave")),
-      h("span", { class: "drop-words" }, h("strong", {}, "Drop a song here"),
-        h("span", { class: "muted" }, `or press to choose a file. Any audio format, up to ${most} MB.`)));
+      h("span", { class: "drop-words" }, h("strong", {}, touches.matches ? "Choose a song" : "Drop a song here"),
+        h("span", { class: "muted" }, `${touches.matches ? "" : "or press to choose a file. "}Any audio format, up to ${most} MB.`)));
     this.place = h("div", { class: "listen-place", id: "listen-place" });
     replace(this.root,
-      this.app.heading("Find by sound", { lead: LEAD }),
+      this.app.heading("Find by sound", { lead: `${LEAD} The file is not kept${this.app.status.may_keep ? " unless you ask" : ""}.` }),
       h("div", { class: "drop-wrap" }, this.input, this.zone), this.place);
   }
 
@@ -93,7 +100,7 @@ class ListenView {
     } catch (error) {
       if (this.cancel.signal !== signal) return; // another file came
       if (isAbort(error)) this.drawAgain();
-      else this.fail(error.detail || "That did not work.", error.retryAfter);
+      else this.fail(tidy(error.detail, file.name), error.retryAfter);
     }
   }
 
@@ -150,8 +157,9 @@ class ListenView {
         h("p", { class: "heard-kept muted small-text", id: "kept" }, icon("check"),
           answer.kept ? "Kept. It will be in the library in a minute." : "Nothing was kept: the file was heard and removed.")),
       answer.damage && h("div", { class: "note warn heard-damage" }, icon("warning"), h("p", {}, answer.damage[0].toUpperCase() + answer.damage.slice(1))),
-      !learned && learnNote(this.app),
-      neighbours({ learned: learned ? answer.songs : null, native: learned ? answer.native : answer.songs, query: heard, whyOf }));
+      neighbours({
+        learned: learned ? answer.songs : null, native: learned ? answer.native : answer.songs, query: heard, whyOf, lesson: () => learnNote(this.app),
+      }));
     this.update();
   }
 
@@ -168,7 +176,7 @@ class ListenView {
 
   another() {
     this.zone.querySelector("strong").textContent = "Listen to another file";
-    this.zone.querySelector(".drop-words .muted").textContent = "Drop it anywhere on the page, or press to choose.";
+    this.zone.querySelector(".drop-words .muted").textContent = touches.matches ? "Press to choose it." : "Drop it anywhere on the page, or press to choose.";
   }
 
   playlist(answer, heard) {

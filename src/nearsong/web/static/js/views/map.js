@@ -7,7 +7,7 @@ import { cancelJob, follow, isOver, progressBox, startJob } from "../jobs.js";
 import { Columns, Finder } from "../map/columns.js";
 import { kinds } from "../map/colours.js";
 import { legend } from "../map/legend.js";
-import { card, inViewList, pickedBar, tip } from "../map/panel.js";
+import { card, inViewList, pickedBar, playFrom, tip } from "../map/panel.js";
 import { Stage } from "../map/stage.js";
 import { songPicker } from "../picker.js";
 import { player } from "../player.js";
@@ -19,6 +19,8 @@ export async function show(root, params, app) {
   const place = h("div", { class: "map-view" });
   app.title("Map");
   replace(root, place);
+  const status = app.status || (await app.refreshStatus());
+  if (!status.songs) return void empty(place);
   const view = { place, signal: app.signal, wanted: Number(params.query.get("song")) || 0 };
   await load(view).catch((error) => failed(view, error));
 }
@@ -42,7 +44,7 @@ function failed(view, error) {
 }
 
 function message(place, title, ...parts) {
-  replace(place, h("div", { class: "map-message" }, h("h1", { tabindex: "-1" }, title), parts));
+  replace(place, h("div", { class: "map-message empty" }, icon("map"), h("h1", { tabindex: "-1" }, title), parts));
 }
 
 function empty(place, detail) {
@@ -92,7 +94,7 @@ function begin(view, columns) {
     stage.select(row);
     chosen.show(row);
     if (row < 0) return;
-    if (play) player.play([columns.song(row)]);
+    if (play) playFrom(stage, row);
     if (near) flyTo(stage, row, chosen.node);
     announce(columns.fullName(row));
   }

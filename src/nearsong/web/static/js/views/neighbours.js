@@ -1,8 +1,9 @@
 // Near songs in one or two columns: as learned from listeners, and by sound alone. The song page and "Find by sound" share it.
 //
-//   neighbours({learned, native, query, why}) -> node
+//   neighbours({learned, native, query, whyOf, lesson}) -> node
 //     learned, native   lists of NeighbourOut; learned null: nothing is learned, one column
 //     query             {title, artist} of what was asked about
+//     lesson() -> node  beside a lone column: how there would be two
 //     whyOf(near) -> f() -> Promise of WhyOut; or null where there is no reason to show
 
 import { h, icon, iconButton } from "../dom.js";
@@ -16,8 +17,8 @@ const NAMES = {
   native: { title: "Nearest by sound alone", short: "By sound alone", icon: "wave" },
 };
 
-export function neighbours({ learned, native, query, whyOf }) {
-  if (!learned) return h("div", { class: "columns columns-one" }, column("native", native, new Set(), query, whyOf));
+export function neighbours({ learned, native, query, whyOf, lesson }) {
+  if (!learned) return h("div", { class: "columns columns-one" }, column("native", native, new Set(), query, whyOf), lesson());
   const inBoth = both(learned, native);
   const place = h("div", { class: "columns", dataset: { shown: "learned" } },
     column("learned", learned, inBoth, query, whyOf), column("native", native, inBoth, query, whyOf));
@@ -39,7 +40,8 @@ function both(learned, native) {
 function column(kind, list, inBoth, query, whyOf) {
   const songs = list.map((near) => near.song);
   const id = `near-${kind}`;
-  const rows = songList(songs, { ordered: true, label: NAMES[kind].title, row: (_song, i) => rowOf(list[i], inBoth, query, whyOf) });
+  const reasons = list.every((near) => whyOf(near)) ? whyOf : () => null; // for all of a column, or for none
+  const rows = songList(songs, { ordered: true, label: NAMES[kind].title, row: (_song, i) => rowOf(list[i], inBoth, query, reasons) });
   rows.id = id;
   return h("section", { class: `column column-${kind}`, "aria-labelledby": `${id}-title` },
     h("div", { class: "column-head" }, icon(NAMES[kind].icon), h("h2", { id: `${id}-title` }, NAMES[kind].title),
@@ -64,7 +66,7 @@ function rowOf(near, inBoth, query, whyOf) {
       h("span", { class: "number" }, alike, h("span", { class: "visually-hidden" }, " alike")),
       h("div", { class: "bar", vars: { "--part": alike }, "aria-hidden": true }, h("span"))),
     actions: [
-      opens ? opens.button : h("span", { class: "row-why-none" }),
+      opens && opens.button,
       h("a", { class: "icon-button row-reseed", href: songHref(song.id), "aria-label": `Nearest to ${titleOf(song)}`, title: "Nearest to this" }, icon("near")),
     ],
     below: opens?.below,

@@ -2,13 +2,14 @@
 
 import { del, download, get, isAbort, post, put } from "../api.js";
 import { announce, h, icon, replace } from "../dom.js";
-import { count, longTime } from "../format.js";
+import { count, longTime, number } from "../format.js";
 import { draft } from "../draft.js";
 import { player } from "../player.js";
 import { recipe } from "../playlists/recipe.js";
 import { songRows, undoAction } from "../playlists/rows.js";
 import { openMenu } from "../songs.js";
 import { say, sayError } from "../toast.js";
+import { emptyLibrary } from "./empty.js";
 
 const REST = 350; // milliseconds that the dials must rest before the list is made anew
 const DIALS = ["mode", "seeds", "from", "to", "length", "between", "diversity", "drift", "genres", "yearFrom", "yearTo", "unplayed"];
@@ -16,26 +17,52 @@ const DIALS = ["mode", "seeds", "from", "to", "length", "between", "diversity", 
 export async function show(root, params, app) {
   const { signal } = app;
   app.title("Playlists");
+  const status = app.status || (await app.refreshStatus());
+  if (!status.songs) return emptyLibrary(root, app);
   if (params.id !== null && draft.state.saved?.id !== params.id) draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
   const [lists, genres] = await Promise.all([get("/playlists", {}, { signal }), get("/genres", {}, { signal })].map(orNothing));
   const view = { app, signal, lists: lists.items ?? lists, asked: null, timer: 0, before: { ...draft.state }, error: "" };
   const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres: genres.items ?? genres, signal });
   const saved = savedLists(view), result = resultBox(view);
-  const bench = h("div", { class: "workbench" }, form.node, result.node);
+  const bench = h("div", { class: "workbench" }, form.node, result.node), sides = sideSwitch(bench);
   view.sync = () => {
     form.sync();
     saved.sync();
     result.sync();
-    bench.classList.toggle("is-list", draft.state.songs.length > 0 && !draft.ready); // a list to hear: its songs come first on a phone
+    sides.sync();
   };
+  view.showSongs = () => sides.set("songs");
   view.busy = result.busy;
   draft.addEventListener("change", () => { remakeSoon(view); view.sync(); }, { signal });
   signal.addEventListener("abort", () => { clearTimeout(view.timer); view.asked?.abort(); });
   const fresh = h("button", { id: "new-playlist", class: "button quiet", type: "button", on: { click: () => startNew(app) } }, icon("add"), "New playlist");
   replace(root, app.heading("Playlists", { actions: [fresh] }),
-    h("div", { class: "playlists" }, saved.node, bench));
+    h("div", { class: "playlists" }, saved.node, h("div", {}, sides.node, bench)));
   view.sync();
+  if (draft.state.songs.length || draft.ready) view.showSongs(); // one came for a list
   if (draft.ready && !draft.state.songs.length) make(view);
+}
+
+/** Where the two do not fit side by side: what the list should be like, or its songs. */
+function sideSwitch(bench) {
+  const words = { recipe: "What it is like", songs: "Songs" };
+  const buttons = Object.keys(words).map((side) => h("button", { type: "button", id: `side-${side}`, on: { click: () => set(side) } }, words[side]));
+  const node = h("div", { class: "workbench-switch segmented", role: "group", "aria-label": "What is shown" }, buttons);
+
+  function set(side) {
+    bench.dataset.shown = side;
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.id === `side-${side}`)));
+  }
+
+  function sync() {
+    const { songs, saved } = draft.state;
+    buttons[1].textContent = songs.length ? `${words.songs} (${number(songs.length)})` : words.songs;
+    node.hidden = !songs.length && !saved;
+    bench.classList.toggle("is-empty", node.hidden); // then both are shown: a form, and what it is for
+  }
+
+  set("recipe");
+  return { node, set, sync };
 }
 
 /** An empty library has no genres and no lists; the view works all the same. */
@@ -66,6 +93,7 @@ async function make(view, { byHand = false, undo = "" } = {}) {
     const { songs, notes } = await post("/playlists/draft", draft.request(), { signal: asked.signal });
     view.error = songs.length ? "" : "No song fits. Allow more songs, or start from others.";
     draft.change({ songs, notes, made: true }, { undo: undo || (changed ? "Making it anew" : "") });
+    if (byHand) view.showSongs();
     if (byHand) announce(`${count(songs.length, "song")}, ${longTime(total(songs))}`);
     if (changed) say("Your list was replaced by a new one.", { action: undoAction() });
   } catch (error) {
@@ -194,7 +222,7 @@ function resultBox(view) {
   const sign = (id, label, name, act) => h("button", {
     id, class: "icon-button", type: "button", "aria-label": label, title: label, on: { click: act },
   }, icon(name));
-  const back = sign("undo-playlist", "Undo", "refresh", () => { announce(`Undone: ${draft.undoWords}`); draft.undo(); });
+  const back = sign("undo-playlist", "Undo", "undo", () => { announce(`Undone: ${draft.undoWords}`); draft.undo(); });
   const gone = sign("delete-playlist", "Delete this playlist", "trash", () => remove(view));
   const facts = h("span", { class: "muted number", id: "playlist-facts" }), state = h("span", { class: "mark", id: "playlist-state" });
   const notes = h("div", { class: "stack playlist-notes", role: "status" });

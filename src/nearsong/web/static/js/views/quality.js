@@ -24,7 +24,7 @@ async function draw(root, app, told = null) {
   const trained = ({ result }) => again(result?.decision === "learned" ? { before: report } : { text: decision(result), more: advice(result), kind: "warn" });
   const cold = () => coldBox(signal, model.active?.kind), learn = () => learnBox(app, report, trained);
   replace(
-    root, app.heading("How good is it", { lead: "Checked with artists and listeners it was not shown, beside what simpler ways would give." }),
+    root, app.heading("How good is it", { lead: scores && "Checked with artists it was not shown, beside what simpler ways would give." }),
     h(
       "div", { class: "quality" }, told && news({ ...told, text: told.text ?? changed(told.before, report) }),
       !status.songs ? noSongs() : !status.histories ? noListens(app)

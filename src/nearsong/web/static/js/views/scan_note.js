@@ -37,7 +37,7 @@ export function scanNote(app) {
   };
 
   const button = app.status.folders.length > 0
-    ? h("button", { class: "button quiet small", id: "scan", type: "button", on: { click: start } }, icon("refresh"), "Look for new music") : null;
+    ? h("button", { class: "button quiet", id: "scan", type: "button", on: { click: start } }, icon("refresh"), "Look for new music") : null;
   runningJob("scan").then((job) => job && watch(job), () => {}); // the button works without
   return { button, node, stop: () => { stopped = true; stop(); } };
 }

@@ -1,17 +1,17 @@
 // One song: what it is, and what is near it as learned from listeners beside what is near by sound alone.
 
 import { get, isAbort } from "../api.js";
-import { draft } from "../draft.js";
 import { h, icon, replace } from "../dom.js";
 import { apart, artistOf, count, time, titleOf } from "../format.js";
 import { isCurrent, player } from "../player.js";
-import { artistHref, artistLink, cover, songMenu } from "../songs.js";
+import { artistHref, artistLink, cover, mapHref, songMenu, startPlaylist } from "../songs.js";
 import { sayError } from "../toast.js";
 import { learnNote } from "./empty.js";
 import { neighbours } from "./neighbours.js";
 
 const FIRST = 10;
 const MOST = 50;
+const LONG = 48; // letters of a title that needs smaller ones
 const filters = { artist_once: false, new_artists: false }; // stays while one goes from song to song
 
 export async function show(root, { id }, app) {
@@ -50,10 +50,6 @@ function header(song, state, app) {
     if (play.textContent !== label) replace(play, icon(on ? "pause" : "play"), label);
   };
   update();
-  const start = () => {
-    draft.addSeed(song);
-    app.go("#/playlists");
-  };
   const albumHref = `${artistHref(song.artist)}&album=${encodeURIComponent(song.album)}`;
   const facts = [
     song.album && h("a", { href: albumHref }, song.album), song.year && String(song.year),
@@ -61,13 +57,14 @@ function header(song, state, app) {
     time(song.seconds), song.plays > 0 ? count(song.plays, "play") : app.status.histories > 0 && "not played yet",
   ].filter(Boolean);
   const node = h("header", { class: "song-head" },
-    h("div", { class: "song-cover" }, cover(song, 240, { eager: true })),
+    h("div", { class: "song-cover" }, cover(song, 220, { eager: true })),
     h("div", { class: "song-facts" },
-      h("h1", { tabindex: "-1" }, titleOf(song)),
+      h("h1", { tabindex: "-1", class: titleOf(song).length > LONG ? "is-long" : null }, titleOf(song)),
       h("p", { class: "song-artist" }, artistLink(song.artist)),
       h("ul", { class: "fact-line", role: "list", "aria-label": "About the song" }, facts.map((fact) => h("li", {}, fact))),
       h("div", { class: "cluster song-buttons" }, play,
-        h("button", { class: "button quiet", id: "make-playlist", type: "button", on: { click: start } }, icon("playlist"), "Make a playlist from this"),
+        h("button", { class: "button quiet", id: "make-playlist", type: "button", on: { click: () => startPlaylist(song) } }, icon("playlist"), "Make a playlist from this"),
+        h("a", { class: "button quiet", id: "show-on-map", href: mapHref(song.id) }, icon("map"), "Show on the map"),
         songMenu(song))));
   return { node, update };
 }
@@ -103,8 +100,8 @@ function draw(song, place, state, app, active, native) {
     state.n = Math.min(MOST, state.n * 2);
     load(song, place, state, app);
   } } }, "Show more");
-  replace(place,
-    !learned && learnNote(app),
-    neighbours({ learned: learned ? active.songs : null, native: learned ? native.songs : active.songs, query: song, whyOf }),
-    more && h("div", { class: "library-end" }, more));
+  const lists = neighbours({ learned: learned ? active.songs : null, native: learned ? native.songs : active.songs, query: song, whyOf, lesson: () => learnNote(app) });
+  const end = more && h("div", { class: "library-end" }, more);
+  replace(place, lists, learned && end);
+  if (!learned && end) lists.querySelector(".column").append(end); // the lesson stands beside the list, or after all of it
 }

@@ -6,7 +6,7 @@
 import { isAbort } from "../api.js";
 import { h, icon, replace } from "../dom.js";
 import { apart, artistOf, count, number, percent, titleOf } from "../format.js";
-import { player } from "../player.js";
+import { isCurrent, player } from "../player.js";
 
 const SHOWN = 3; // sounds of each kind before one asks for all
 const EXAMPLES = 2;
@@ -84,19 +84,18 @@ const above = (sound) => [sound.in_query > sound.usual, sound.in_song > sound.us
 /** What both have plenty of is the plainest reason, so it comes first; otherwise the heaviest does. */
 const plainFirst = (all) => [...all].sort((a, b) => above(b).every(Boolean) - above(a).every(Boolean));
 
-function reason(sound, kind, query, other) {
-  const [first, second] = above(sound);
-  if (first === second) return `Both have ${first ? "more" : "less"} of it than ${kind === "together" ? "most songs" : "their other sounds suggest"}.`;
-  if (kind === "together") return "It goes with other sounds they share.";
-  return `${brief(titleOf(first ? query : other))} has more of it than most songs.`;
+/** The service's own words, with the songs' names where it says "this song" and "the other". */
+function reason(sound, query, other) {
+  const named = sound.reason.replace(/^this song\b/, brief(titleOf(query))).replace(/^the other\b/, brief(titleOf(other)));
+  return `${named[0].toUpperCase()}${named.slice(1)}.`;
 }
 
 function sounds(all, { title, none, query, other, kind }) {
   if (!all.length) return none && h("p", { class: "muted" }, none);
   const most = Math.max(0.01, ...all.flatMap((sound) => [sound.in_query, sound.in_song, sound.usual]));
-  const list = h("ul", { class: "sounds", role: "list" }, all.slice(0, SHOWN).map((sound) => soundItem(sound, kind, query, other, most)));
+  const list = h("ul", { class: "sounds", role: "list" }, all.slice(0, SHOWN).map((sound) => soundItem(sound, query, other, most)));
   const more = all.length > SHOWN && h("button", { class: "button plain small", type: "button", on: { click: () => {
-    const first = all.slice(SHOWN).map((sound) => soundItem(sound, kind, query, other, most));
+    const first = all.slice(SHOWN).map((sound) => soundItem(sound, query, other, most));
     list.append(...first);
     more.remove();
     first[0].setAttribute("tabindex", "-1");
@@ -105,7 +104,7 @@ function sounds(all, { title, none, query, other, kind }) {
   return h("div", { class: `why-part why-${kind}` }, h("h3", {}, title), list, more);
 }
 
-function soundItem(sound, kind, query, other, most) {
+function soundItem(sound, query, other, most) {
   const part = (value) => `${value > 0 ? Math.max(2, (100 * value) / most) : 0}%`;
   const line = (name, value, className) => h("div", { class: "sound-line" },
     h("dt", { class: "ellipsis" }, name),
@@ -113,14 +112,14 @@ function soundItem(sound, kind, query, other, most) {
       h("span", { class: "number" }, fine(value))));
   const play = (song) => h("li", {}, h("button", {
     class: "chip", type: "button", title: `${titleOf(song)} by ${artistOf(song)}`, "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`,
-    on: { click: () => player.play([song]) },
+    on: { click: () => (isCurrent(song) ? player.toggle() : player.playNow(song)) }, // and what was playing goes on after it
   }, icon("play"), h("span", { class: "ellipsis" }, titleOf(song))));
   return h("li", { class: "sound" },
     h("h4", { class: "sound-words" }, sound.words[0].toUpperCase() + sound.words.slice(1)),
-    h("p", { class: "muted" }, reason(sound, kind, query, other)),
+    h("p", { class: "muted" }, reason(sound, query, other)),
     h("dl", {}, line(titleOf(query), sound.in_query, "of-query"), line(titleOf(other), sound.in_song, "of-other"),
       line("the whole library", sound.usual, "of-all")),
-    sound.examples.length > 0 && h("div", { class: "sound-examples" }, h("span", { class: "muted" }, "Full of it:"),
+    sound.examples.length > 0 && h("div", { class: "sound-examples" }, h("span", { class: "muted" }, "Hear it in:"),
       h("ul", { role: "list" }, sound.examples.slice(0, EXAMPLES).map(play))));
 }
 

@@ -1,0 +1,268 @@
+"""A library, or the address of a service -> a picture of every view: light, dark and on a phone.
+
+``python docs/screenshots.py .demo/library.sqlite docs/figures`` writes ``page-VIEW-MODE.png``. It works on a copy of
+the library, so that nothing of what it saves stays there. A file to drop is found beside the library (``new/``).
+Needs the development tools (``pip install -e .[dev]``) and a ``chromium``.
+"""
+
+import argparse
+import io
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+MODES: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"},
+    "phone": {
+        "viewport": {"width": 390, "height": 844},
+        "color_scheme": "light",
+        "device_scale_factor": 1.5,
+        "is_mobile": True,
+        "has_touch": True,
+    },
+}
+PATIENCE = 120_000
+COLOURS = 256
+
+LARGEST = """() => {
+  const canvas = document.getElementById("map-canvas"), tip = document.querySelector(".map-tip");
+  const box = canvas.getBoundingClientRect(), found = new Map();
+  for (let y = box.top + 5; y < box.bottom; y += 10) {
+    for (let x = box.left + 5; x < box.right; x += 10) {
+      canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, pointerType: "mouse" }));
+      const genre = tip.hidden ? "" : tip.lastElementChild.textContent.split(" · ")[0];
+      if (genre) found.set(genre, [...(found.get(genre) || []), [x, y]]);
+    }
+  }
+  canvas.dispatchEvent(new PointerEvent("pointerleave"));
+  const [places] = [...found.values()].sort((one, other) => other.length - one.length);
+  const middle = [0, 1].map((at) => places.map((place) => place[at]).sort((a, b) => a - b)[places.length >> 1]);
+  const away = places.map(([x, y]) => Math.hypot(x - middle[0], y - middle[1])).sort((a, b) => a - b);
+  return [...middle, away[Math.floor(0.7 * away.length)] + 12];
+}"""
+"""Where the mouse finds the genre that takes most room: its middle in pixels, and how far it reaches."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the pictures are of."""
+
+    address: str
+    songs: list[dict[str, Any]]
+    file: Path | None
+
+    def song(self) -> dict[str, Any]:
+        """Return a song whose neighbours by another artist listeners agree on, among the first: one to look at."""
+        for song in self.songs[::7]:
+            asked = {"seed": song["id"], "n": 10, "artist_once": True}
+            near = httpx.get(f"{self.address}/api/v1/similar", params=asked, timeout=60).json()["songs"]
+            if sum(bool(one["listeners_agree"]) for one in near) >= 4:
+                return song
+        return self.songs[0]
+
+
+# ---------------------------------------------------------------- the views
+
+
+def library(page: Page, subject: Subject) -> None:
+    """Show the library while a song plays."""
+    go(page, subject, "#/", "#songs .song-row")
+    page.locator(".row-play").nth(2).click()
+    pause(page)
+
+
+def song(page: Page, subject: Subject) -> None:
+    """Show a song with the reason for one neighbour."""
+    chosen = subject.song()
+    go(page, subject, f"#/song/{chosen['id']}", "#near-learned .song-row")
+    page.locator("#near-learned .song-row", has=page.locator(".mark-agree")).first.locator(".row-why").click()
+    expect(page.locator(".why-body")).to_be_visible()
+
+
+def listen(page: Page, subject: Subject) -> None:
+    """Drop a file that is not in the library."""
+    go(page, subject, "#/listen", "#drop-zone")
+    if subject.file is not None:
+        page.locator("#listen-file").set_input_files(subject.file)
+        expect(page.locator("#near-learned .song-row").first).to_be_visible()
+
+
+def map_(page: Page, subject: Subject) -> None:
+    """Draw around some songs of the map."""
+    go(page, subject, "#/map", "#map-canvas")
+    page.locator(".map-row").first.wait_for(state="attached")
+    x, y, reach = page.evaluate(LARGEST)
+    page.locator("#map-lasso").click()
+    turns = [2 * math.pi * step / 24 for step in range(24)]
+    places = [(x + reach * math.cos(turn) * 1.1, y + reach * math.sin(turn)) for turn in turns]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place)
+    page.mouse.up()
+    expect(page.locator("#map-picked button").first).to_be_visible()
+
+
+def playlists(page: Page, subject: Subject) -> None:
+    """Make a playlist around a song and save it; one of an earlier picture goes."""
+    for kept in httpx.get(f"{subject.address}/api/v1/playlists", timeout=60).json():
+        httpx.delete(f"{subject.address}/api/v1/playlists/{kept['id']}", timeout=60)
+    go(page, subject, "#/playlists", "#make-playlist")
+    chosen = subject.song()
+    page.get_by_role("combobox", name="Add a song it should be like").fill(f"{chosen['artist']} {chosen['title']}")
+    page.get_by_role("option").first.click()
+    page.locator("#draft-songs .song-row").first.wait_for(state="attached")
+    switch = page.get_by_role("button", name="Songs (")  # on a phone
+    if switch.is_visible():
+        switch.click()
+    expect(page.locator(".result")).to_have_attribute("aria-busy", "false")
+    page.get_by_label("Name of the playlist").fill("A quiet evening")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#playlist-state")).to_have_text("Saved")
+    close_messages(page)
+    page.evaluate("document.activeElement.blur()")
+
+
+def quality(page: Page, subject: Subject) -> None:
+    """Show the report."""
+    go(page, subject, "#/quality", "#cold-sentence")
+    expect(page.locator(".chart svg").first).to_be_visible()
+
+
+def empty(page: Page, subject: Subject) -> None:
+    """Show what a library without songs teaches."""
+    go(page, subject, "#/", ".steps")
+
+
+VIEWS: dict[str, Callable[[Page, Subject], None]] = {
+    "library": library,
+    "song": song,
+    "listen": listen,
+    "map": map_,
+    "playlists": playlists,
+    "quality": quality,
+}
+
+
+# ---------------------------------------------------------------- hands
+
+
+def go(page: Page, subject: Subject, hash: str, ready: str) -> None:
+    """Open a view and wait until it can be used."""
+    page.goto(f"{subject.address}/{hash}")
+    expect(page.locator(ready).first).to_be_visible()
+
+
+def pause(page: Page) -> None:
+    """Stop the music at its beginning, so that every picture is the same."""
+    page.evaluate(
+        "async () => { const { player } = await import('/static/js/player.js'); player.pause(); player.seek(0); }"
+    )
+    page.evaluate("document.activeElement.blur()")
+
+
+def close_messages(page: Page) -> None:
+    """Close the messages at the edge."""
+    for button in page.locator("#toasts .icon-button").all():
+        button.click()
+
+
+def take(page: Page, path: Path) -> None:
+    """Write what the window shows as a small PNG, once its pictures are there."""
+    page.mouse.move(1, 1)
+    page.wait_for_function(
+        "[...document.images].filter((one) => { const box = one.getBoundingClientRect(); return box.bottom > 0 &&"
+        " box.top < innerHeight && box.width; }).every((one) => one.complete && one.naturalWidth)"
+    )
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    seen = Image.open(io.BytesIO(page.screenshot(animations="disabled", caret="hide"))).convert("RGB")
+    few = seen.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    print(f"{path} {path.stat().st_size // 1000} kB")
+
+
+# ---------------------------------------------------------------- the service
+
+
+@contextmanager
+def serving(place: Path) -> Iterator[str]:
+    """Run ``nearsong serve`` on a library; give its address."""
+    command = [sys.executable, "-u", "-m", "nearsong", "serve", "--library", str(place), "--port", "0"]
+    place.parent.mkdir(exist_ok=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = next((line for line in process.stdout if "http://" in line), "")
+        if not line:
+            sys.exit(f"nearsong serve has ended; try it by hand: {' '.join(command)}")
+        yield line.split()[-1].rstrip("/")
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def subject_at(address: str, near: Path | None) -> Subject:
+    """Return what there is to show."""
+    songs = httpx.get(f"{address}/api/v1/songs", params={"limit": 200}, timeout=60).json()["items"]
+    files = sorted(near.rglob("new/*.*")) if near else []
+    return Subject(address, songs, files[0] if files else None)
+
+
+def copied(place: Path, folder: Path) -> Path:
+    """Return a copy of a library, to which its folder of caches belongs, too."""
+    for part in place.parent.glob(f"{place.name}*"):
+        (shutil.copytree if part.is_dir() else shutil.copy)(part, folder / part.name)
+    return folder / place.name
+
+
+def main() -> None:
+    """Take all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", help="a library's file, or the address of a service that runs")
+    parser.add_argument("out", type=Path, help="folder for the pictures")
+    parser.add_argument("--only", nargs="*", default=[*VIEWS, "empty"], help="views to take")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        if given.what.startswith("http"):
+            take_all(subject_at(given.what.rstrip("/"), None), VIEWS, given.out, given.only)
+        else:
+            with serving(copied(Path(given.what), Path(folder))) as address:
+                take_all(subject_at(address, Path(given.what).parent), VIEWS, given.out, given.only)
+        with serving(Path(folder) / "empty" / "library.sqlite") as address:
+            take_all(Subject(address, [], None), {"empty": empty}, given.out, given.only)
+
+
+def take_all(subject: Subject, views: dict[str, Callable[[Page, Subject], None]], out: Path, only: list[str]) -> None:
+    """Take the pictures of some views of a service."""
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for mode, look in MODES.items():
+            for view, show in views.items():
+                if view not in only:
+                    continue
+                context = browser.new_context(reduced_motion="reduce", **look)
+                context.set_default_timeout(PATIENCE)
+                page = context.new_page()
+                show(page, subject)
+                take(page, out / f"page-{view}-{mode}.png")
+                context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

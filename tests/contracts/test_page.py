@@ -1,0 +1,149 @@
+"""The page's house rules: text never becomes markup, nothing comes from elsewhere, what is named is there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+STATIC = Path(__file__).parents[2] / "src" / "nearsong" / "web" / "static"
+SVG = "http://www.w3.org/2000/svg"
+LONGEST = 400
+SERVED_ELSEWHERE = ("/docs", "/openapi.json")
+"""How addresses begin at which other parts of the service answer."""
+
+TEXTS = sorted(path for path in STATIC.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg", ".webmanifest"})
+SCRIPTS = [path for path in TEXTS if path.suffix == ".js"]
+PAGES = [path for path in TEXTS if path.suffix == ".html"]
+STYLES = [path for path in TEXTS if path.suffix == ".css"]
+
+MARKUP_FROM_TEXT = re.compile(
+    r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|createContextualFragment|parseFromString)\b"
+    r"|\bdocument\s*\.\s*write"
+)
+CODE_FROM_TEXT = re.compile(
+    r"\beval\s*\(|\bnew\s+Function\b|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]|\bjavascript:", re.IGNORECASE
+)
+STYLE_FROM_TEXT = re.compile(r"setAttribute\(\s*[\"'](?:style|on\w+)[\"']|\.cssText\b")
+IMPORTS = re.compile(
+    r"""(?:^\s*(?:import|export)\b[^;'"]*?\bfrom\s*|^\s*import\s*|\bimport\()["']([^"']+)["']""", re.MULTILINE
+)
+NAMED_IMPORTS = re.compile(r"""import\s*\{([^}]+)\}\s*from\s*["']([^"']+)["']""")
+EXPORTS = re.compile(r"^export\s+(?:async\s+)?(?:const|let|class|function)\s+(\w+)", re.MULTILINE)
+LINKED = re.compile(r"(?:src|href)=\"(/static/[^\"]+)\"")
+
+
+def name_of(path):
+    return str(path.relative_to(STATIC))
+
+
+def without_comments(script):
+    """Return a script without the lines that are comments (which may name what is forbidden)."""
+    return "\n".join(line for line in script.splitlines() if not line.lstrip().startswith(("//", "*", "/*")))
+
+
+def served(address, beside):
+    """Return the file that the service gives at an address that a file names."""
+    address = re.split(r"[?#]", address)[0]
+    return (
+        STATIC / address.removeprefix("/static/")
+        if address.startswith("/static/")
+        else (beside.parent / address).resolve()
+    )
+
+
+def test_there_is_a_page_to_look_at():
+    assert {"index.html", "login.html"} <= {name_of(path) for path in PAGES}
+    assert len(SCRIPTS) > 20
+    assert len(STYLES) > 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node.innerHTML = name;",
+        "node.insertAdjacentHTML('beforeend', name);",
+        "document.write(name)",
+        "eval (name)",
+        "new Function(name)",
+        "setTimeout('go()', 1)",
+        "node.setAttribute('style', name)",
+        'node.setAttribute("onclick", name)',
+        "node.style.cssText = name",
+    ],
+)
+def test_what_is_forbidden_would_be_seen(line):
+    assert any(pattern.search(line) for pattern in (MARKUP_FROM_TEXT, CODE_FROM_TEXT, STYLE_FROM_TEXT))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_a_script_never_makes_markup_code_or_style_of_text(path):
+    script = without_comments(path.read_text())
+    for pattern in (MARKUP_FROM_TEXT, CODE_FROM_TEXT, STYLE_FROM_TEXT):
+        assert pattern.findall(script) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_markup_has_no_style_no_handler_and_no_script_of_its_own(path):
+    markup = path.read_text()
+    assert re.findall(r"<[^>]*\s(?:style|on[a-z]+)\s*=", markup) == []
+    assert re.findall(r"<style\b", markup) == []
+    assert [
+        inside for inside in re.findall(r"<script\b[^>]*>(.*?)</script>", markup, re.DOTALL) if inside.strip()
+    ] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name_of)
+def test_nothing_comes_from_elsewhere(path):
+    text = path.read_text().replace(SVG, "")
+    assert re.findall(r"(?:https?:)?//[\w-]+\.[\w.-]+", text) == []
+    assert re.findall(r"\bhttps?:", text) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_file_that_a_page_names_is_there(path):
+    named = re.findall(r"(?:src|href)=\"([^\"#]+)\"", path.read_text())
+    own = [
+        address
+        for address in named
+        if address != "/" and not address.startswith(SERVED_ELSEWHERE) and address != "/docs"
+    ]
+    assert own
+    assert [address for address in own if not served(address, path).is_file()] == []
+
+
+def test_every_icon_of_the_manifest_is_there():
+    manifest = STATIC / "manifest.webmanifest"
+    icons = json.loads(manifest.read_text())["icons"]
+    assert icons
+    assert [icon["src"] for icon in icons if not served(icon["src"], manifest).is_file()] == []
+
+
+@pytest.mark.parametrize("path", STYLES, ids=name_of)
+def test_a_style_sheet_loads_nothing(path):
+    assert re.findall(r"@import\b|\burl\((?!\s*[\"']?(?:#|data:))", path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_every_import_is_a_file(path):
+    named = IMPORTS.findall(path.read_text())
+    assert [address for address in named if not address.startswith(("./", "../"))] == []
+    assert [address for address in named if not served(address, path).is_file()] == []
+
+
+def test_every_script_and_style_sheet_is_used():
+    named = {served(address, path) for path in SCRIPTS for address in IMPORTS.findall(path.read_text())}
+    named |= {served(address, path) for path in PAGES for address in LINKED.findall(path.read_text())}
+    assert [name_of(path) for path in SCRIPTS + STYLES if path not in named] == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_every_name_that_is_imported_is_exported(path):
+    for names, address in NAMED_IMPORTS.findall(path.read_text()):
+        wanted = {part.split(" as ")[0].strip() for part in names.split(",")} - {""}
+        assert wanted <= set(EXPORTS.findall(served(address, path).read_text())), address
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name_of)
+def test_no_file_is_too_long_to_read(path):
+    assert len(path.read_text().splitlines()) <= LONGEST

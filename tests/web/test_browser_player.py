@@ -1,0 +1,135 @@
+"""The player in a real browser: it plays, seeks by asking for a part of the file, and goes on with the queue."""
+
+import shutil
+from contextlib import ExitStack
+
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+import music_library
+from browsing import ids, open_menu, played, rows, titles
+from nearsong.library import Library
+from nearsong.library.file_tags import write_tags
+from nearsong.library.records import Tags
+
+MINUTES = 8
+
+
+@pytest.fixture(scope="module")
+def long_served(trained_file, serving, tmp_path_factory):
+    """A server that has a song longer than a browser loads ahead."""
+    folder = tmp_path_factory.mktemp("long")
+    place = folder / "music" / "Long Player" / "The long one.wav"
+    place.parent.mkdir(parents=True)
+    soundfile.write(place, music_library.sound(0, 7, 60 * MINUTES), music_library.RATE)
+    write_tags(place, Tags("Long Player", "The long one", "Long", "low hum", 2001))
+    shutil.copy(trained_file, folder / "library.sqlite")
+    with ExitStack() as stack:
+        library = stack.enter_context(Library.open(folder / "library.sqlite"))
+        library.scan(folder / "music", workers=1)
+        yield stack.enter_context(serving(library))
+
+
+def open_long(page: Page) -> None:
+    """Search for the long song and play it."""
+    page.locator("#search").fill("the long one")
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.locator(".row-line").click(position={"x": 400, "y": 10})
+    played(page, 0.2)
+
+
+def position(page: Page) -> float:
+    return page.evaluate("async () => (await import('/static/js/player.js')).player.position")
+
+
+def is_later_part(answer) -> bool:
+    return "/audio" in answer.url and answer.status == 206 and "bytes 0-" not in answer.headers["content-range"]
+
+
+def test_a_click_on_a_row_plays_it_and_space_pauses(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    expect(page.locator("#player-title")).to_have_text("The long one")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(rows(page).first).to_have_class("song-row with-details is-current is-playing")
+    page.get_by_role("heading", name="Library").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    stood = position(page)
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    played(page, stood + 0.2)
+
+
+def test_a_click_on_the_bar_asks_for_that_part_of_the_file_and_plays_from_there(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    box = page.locator("#seek").bounding_box()
+    with page.expect_response(is_later_part) as later:
+        page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
+    start = int(later.value.headers["content-range"].split()[1].split("-")[0])
+    whole = int(later.value.headers["content-range"].split("/")[1])
+    assert 0.5 < start / whole < 0.9
+    played(page, 0.75 * 60 * MINUTES)
+    assert position(page) < 0.85 * 60 * MINUTES
+
+
+def test_keys_seek_ten_seconds_and_by_the_bar(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    page.get_by_role("heading", name="Library").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    played(page, 10)
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_function("async () => (await import('/static/js/player.js')).player.position < 9")
+    page.locator("#seek").focus()
+    page.keyboard.press("PageUp")  # a tenth of the song
+    played(page, 40)
+    page.keyboard.press("Home")
+    page.wait_for_function("async () => (await import('/static/js/player.js')).player.position < 9")
+
+
+def test_the_next_song_follows_by_key_and_by_itself(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    first, second, third = titles(rows(page))[:3]
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text(first)
+    page.keyboard.press("n")
+    expect(page.locator("#player-title")).to_have_text(second)
+    expect(page.locator("#player-title")).to_have_text(third)  # songs here have two seconds
+
+
+def test_the_queue_shows_what_comes_and_takes_and_loses_songs(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    page.locator("#search").fill("band a")
+    expect(rows(page)).to_have_count(20)
+    wanted = titles(rows(page))[3]
+    open_menu(rows(page).nth(3))
+    page.get_by_role("menuitem", name="Play next").click()
+    page.keyboard.press("Escape")
+    open_menu(rows(page).nth(5))
+    page.get_by_role("menuitem", name="Add to the queue").click()
+    page.get_by_role("button", name="What comes next").click()
+    panel = page.get_by_role("complementary", name="What comes next")
+    queue = panel.locator(".queue-row")
+    expect(queue).to_have_count(3)
+    expect(queue.nth(1)).to_contain_text(wanted)
+    panel.get_by_role("button", name=f"Remove {titles(rows(page))[5]}").click()
+    expect(queue).to_have_count(2)
+    queue.nth(1).locator(".queue-song").click()
+    expect(page.locator("#player-title")).to_have_text(wanted)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_it_goes_on_playing_from_view_to_view(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    for view in ("Find by sound", "Playlists", "Library"):
+        page.get_by_role("link", name=view, exact=True).click()
+        expect(page.get_by_role("heading", name=view, level=1)).to_be_focused()
+    played(page, position(page) + 0.1)
+    assert len(ids(rows(page))) > 0
