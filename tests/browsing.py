@@ -164,6 +164,12 @@ def remember(page: Page, selector: str) -> Callable[[], list[str]]:
     return lambda: page.evaluate("window.seen")
 
 
+def in_turn(page: Page, seen: Callable[[], list[str]], wanted: list[str]) -> None:
+    """Wait until the last of some texts was there, and see that they came in this order and no others."""
+    page.wait_for_function("(last) => window.seen.includes(last)", arg=wanted[-1])
+    assert seen()[: len(wanted)] == wanted
+
+
 # ---------------------------------------------------------------- what one does
 
 

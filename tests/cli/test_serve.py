@@ -42,10 +42,14 @@ def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     assert more["browser"] is True
 
 
-def test_a_library_that_is_not_there_is_made(nearsong, started, tmp_path):
-    assert nearsong("serve", library=tmp_path / "new" / "library.sqlite").returncode == 0
-    assert (tmp_path / "new" / "library.sqlite").exists()
+def test_a_library_that_is_not_there_is_made_and_that_is_said_once(nearsong, started, tmp_path):
+    place = tmp_path / "new" / "library.sqlite"
+    first, again = (nearsong("serve", library=place) for _ in range(2))
+    assert (first.returncode, again.returncode) == (0, 0)
+    assert place.exists()
     assert started[0][1] == ServeSettings()
+    assert first.stdout == f"a new, empty library was made at {place}\n"
+    assert again.stdout == ""
 
 
 def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, started, tmp_path):
@@ -62,7 +66,8 @@ def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, s
         (["--host", "0.0.0.0"], "can be reached by others, so a token is needed"),
         (["--host-name", "music.example"], "so a token is needed"),
         (["--token", "short"], "which can be guessed"),
-        (["--port", "70000"], "is no port"),
+        (["--port", "99999"], "99999 is no port; choose one from 1024 to 65535, or 0 for any."),
+        (["--host", ""], "the host is empty; give 127.0.0.1, or 0.0.0.0 for all addresses."),
         (["--upload-megabytes", "0"], "upload_megabytes"),
         (["--host", "no.such.host.invalid", "--token", "correct-horse-42"], "is no address of this machine"),
     ],

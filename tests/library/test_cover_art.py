@@ -347,13 +347,23 @@ def bomb(width: int, height: int) -> bytes:
 
 
 def test_a_picture_of_too_many_pixels_is_refused_before_it_is_unfolded():
-    with pytest.raises(
-        InvalidInputError, match=r"^a picture has 6001 x 6000 pixels, more than 36 million; put a small"
-    ):
-        small_cover(Picture(bomb(6001, 6000), "image/png"), 64)
+    words = r"^a picture has 4001 x 4000 pixels, more than 16 million; put a smaller one into the file or beside"
+    with pytest.raises(InvalidInputError, match=words):
+        small_cover(Picture(bomb(4001, 4000), "image/png"), 64)
     for width, height in [(60_000, 60_000), (2**31 - 1, 2**31 - 1), (20_000, 9_000)]:
         with pytest.raises(InvalidInputError, match=r"^a picture"):
             small_cover(Picture(bomb(width, height), "image/png"), 64)
+
+
+def test_a_jpeg_may_have_more_pixels_but_not_be_drawn_over_again_and_again():
+    written = io.BytesIO()
+    Image.new("L", (5000, 4000)).save(written, "JPEG", progressive=True)
+    large = written.getvalue()
+    assert small_cover(Picture(large, "image/jpeg"), 64).media_type == "image/jpeg"
+    start = large.index(b"\xff\xda")
+    again = large[:start] + large[start:-2] * 70 + large[-2:]
+    with pytest.raises(InvalidInputError, match=r"^a picture is drawn over more than 64 times; put another one into"):
+        small_cover(Picture(again, "image/jpeg"), 64)
 
 
 @pytest.mark.parametrize(

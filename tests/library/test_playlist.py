@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.playlist import PlaylistRules, make_playlist, nearest_of_seeds, walk
+from nearsong.library.playlist_rules import Space
 
 WITHOUT_A_PLACE = np.where(np.arange(60)[:, None] == 7, [[np.nan, 0.0, 0.0, np.inf]], np.zeros((60, 4)))
 
@@ -383,3 +384,13 @@ def test_what_cannot_be_walked_is_refused(start, end, length, message):
     places, artists = library()
     with pytest.raises(InvalidInputError, match=message):
         walk(places, artists, start, end, PlaylistRules(length=length))
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2, 17, 18, 40, 500])
+def test_who_may_follow_is_told_alike_for_few_and_for_many_artists(gap):
+    artists = np.random.default_rng(gap).integers(-1, 60, size=400)
+    space = Space.of(np.zeros((400, 1)), artists, None)
+    songs = list(range(0, 400, 7))
+    recent = {artists[song] for song in songs[max(0, len(songs) - max(gap - 1, 0)) :]} if gap > 1 else set()
+    expected = [artist == -1 or artist not in recent for artist in artists.tolist()]
+    assert space.not_by(songs, gap).tolist() == expected

@@ -142,7 +142,10 @@ def real_browser() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(real_browser) -> Iterator[Any]:
-    """Open pages of a server: ``visit(address, "#/map")``; at the end nothing may have gone wrong in them."""
+    """Open pages of a server: ``visit(address, "#/map")``; at the end nothing may have gone wrong in them.
+
+    Ask for it after a server of one's own: the pages close before the server does.
+    """
     import browsing
 
     real_browser.wake()

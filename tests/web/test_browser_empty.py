@@ -29,7 +29,7 @@ def heard(serving, styled_music, tmp_path):
             yield address
 
 
-def test_without_songs_every_view_leads_to_the_first_step(visit, empty):
+def test_without_songs_every_view_leads_to_the_first_step(empty, visit):
     page = visit(empty, allow=("409",))
     expect(page.get_by_role("heading", name="Let’s hear your music")).to_be_visible()
     expect(page.locator(".command code")).to_have_text("nearsong scan FOLDER")
@@ -42,7 +42,7 @@ def test_without_songs_every_view_leads_to_the_first_step(visit, empty):
     expect(page.get_by_role("heading", name="There is no music yet")).to_be_visible()
 
 
-def test_a_folder_typed_into_the_page_becomes_a_library(visit, empty, styled_music, tmp_path):
+def test_a_folder_typed_into_the_page_becomes_a_library(empty, visit, styled_music, tmp_path):
     shutil.copytree(styled_music / "Band A0", tmp_path / "music" / "Band A0")
     page = visit(empty, allow=("422", "409", "400"))
     folder = page.get_by_label("Folder on the computer that runs nearsong")
@@ -57,7 +57,7 @@ def test_a_folder_typed_into_the_page_becomes_a_library(visit, empty, styled_mus
     assert ask(empty, "/status")["songs"] == 2
 
 
-def test_without_listens_a_history_that_is_dropped_is_read_and_learning_comes_next(visit, heard, tmp_path):
+def test_without_listens_a_history_that_is_dropped_is_read_and_learning_comes_next(heard, visit, tmp_path):
     history = music_library.write_listens(tmp_path / "plays.csv", n_users=30)
     page = visit(heard)
     expect(page.get_by_role("heading", name="Next: a listening history")).to_be_visible()
@@ -71,7 +71,7 @@ def test_without_listens_a_history_that_is_dropped_is_read_and_learning_comes_ne
     expect(page.get_by_role("button", name="Learn from listeners now")).to_be_enabled()
 
 
-def test_without_a_model_a_song_shows_sound_alone_and_says_how_to_get_more(visit, heard):
+def test_without_a_model_a_song_shows_sound_alone_and_says_how_to_get_more(heard, visit):
     song = ask(heard, "/songs")["items"][0]
     page = visit(heard, f"#/song/{song['id']}")
     expect(rows(page, "#near-native")).to_have_count(10)
@@ -83,7 +83,7 @@ def test_without_a_model_a_song_shows_sound_alone_and_says_how_to_get_more(visit
     expect(page.get_by_role("heading", name="Nobody has told it yet what is similar")).to_be_visible()
 
 
-def test_a_file_that_is_no_history_is_told_in_plain_words(visit, heard, tmp_path):
+def test_a_file_that_is_no_history_is_told_in_plain_words(heard, visit, tmp_path):
     letter = tmp_path / "letter.txt"
     letter.write_text("Dear listener,\nthis is no history.\n")
     page = visit(heard, allow=("422", "415", "400"))

@@ -8,7 +8,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 import music_library
-from browsing import ids, open_menu, played, rows, titles
+from browsing import in_turn, open_menu, played, remember, rows, titles
 from nearsong.library import Library
 from nearsong.library.file_tags import write_tags
 from nearsong.library.records import Tags
@@ -44,7 +44,11 @@ def position(page: Page) -> float:
 
 
 def is_later_part(answer) -> bool:
-    return "/audio" in answer.url and answer.status == 206 and "bytes 0-" not in answer.headers["content-range"]
+    """Whether a part was sent that begins in the second half of a file; browsers look at its very end anyway."""
+    if "/audio" not in answer.url or answer.status != 206:
+        return False
+    start, whole = answer.headers["content-range"].removeprefix("bytes ").split("/")
+    return 0.5 < int(start.split("-")[0]) / int(whole) < 0.9
 
 
 def test_a_click_on_a_row_plays_it_and_space_pauses(visit, long_served):
@@ -66,11 +70,8 @@ def test_a_click_on_the_bar_asks_for_that_part_of_the_file_and_plays_from_there(
     page = visit(long_served)
     open_long(page)
     box = page.locator("#seek").bounding_box()
-    with page.expect_response(is_later_part) as later:
+    with page.expect_response(is_later_part):
         page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
-    start = int(later.value.headers["content-range"].split()[1].split("-")[0])
-    whole = int(later.value.headers["content-range"].split("/")[1])
-    assert 0.5 < start / whole < 0.9
     played(page, 0.75 * 60 * MINUTES)
     assert position(page) < 0.85 * 60 * MINUTES
 
@@ -94,11 +95,10 @@ def test_the_next_song_follows_by_key_and_by_itself(visit, served):
     page = visit(served)
     expect(rows(page)).to_have_count(50)
     first, second, third = titles(rows(page))[:3]
+    seen = remember(page, "#player-title")
     rows(page).first.locator(".row-play").click()
-    expect(page.locator("#player-title")).to_have_text(first)
     page.keyboard.press("n")
-    expect(page.locator("#player-title")).to_have_text(second)
-    expect(page.locator("#player-title")).to_have_text(third)  # songs here have two seconds
+    in_turn(page, seen, [first, second, third])  # songs here have two seconds
 
 
 def test_the_queue_shows_what_comes_and_takes_and_loses_songs(visit, long_served):
@@ -132,4 +132,4 @@ def test_it_goes_on_playing_from_view_to_view(visit, long_served):
         page.get_by_role("link", name=view, exact=True).click()
         expect(page.get_by_role("heading", name=view, level=1)).to_be_focused()
     played(page, position(page) + 0.1)
-    assert len(ids(rows(page))) > 0
+    expect(rows(page)).to_have_count(50)

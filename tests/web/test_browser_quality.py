@@ -55,7 +55,7 @@ def test_who_it_was_learned_from_and_what_nobody_played_are_told(visit, served):
         expect(rows(page, "#cold-start").first).to_be_visible()
 
 
-def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(visit, own_server):
+def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_server, visit):
     before = ask(own_server, "/model")
     page = visit(own_server, "#/quality")
     expect(page.locator("#quality-headline")).to_be_visible()

@@ -83,7 +83,7 @@ def test_names_that_are_html_stay_names_in_every_view(visit, hostile, width):
 def test_hostile_names_play_and_open_their_menus_panels_and_why(visit, hostile, width):
     page = visit(hostile, viewport={"width": width, "height": 800})
     expect(rows(page)).to_have_count(20)
-    for at in range(0, 20, 4):
+    for at in (0, 4, 8):  # more messages would lie over a phone's rows
         open_menu(rows(page).nth(at))
         page.get_by_role("menuitem", name="Play next").click()
     page.locator("#queue-toggle").click()

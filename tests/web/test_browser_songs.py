@@ -5,7 +5,7 @@ import soundfile
 from playwright.sync_api import expect
 
 import music_library
-from browsing import PATIENCE, ask, carried, drag_in, ids, played, remember, rows, titles
+from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, played, remember, rows, titles
 
 NEAR, BESIDE = "#near-learned", "#near-native"
 
@@ -93,9 +93,9 @@ def test_neighbours_play_one_after_the_other(visit, served, song):
     page = visit(served, f"#/song/{song['id']}")
     expect(rows(page, NEAR)).to_have_count(10)
     near = titles(rows(page, NEAR))
+    seen = remember(page, "#player-title")
     rows(page, NEAR).nth(2).locator(".row-play").click()
-    expect(page.locator("#player-title")).to_have_text(near[2])
-    expect(page.locator("#player-title")).to_have_text(near[3])
+    in_turn(page, seen, near[2:4])
 
 
 def test_a_song_that_is_not_there_is_told(visit, served):

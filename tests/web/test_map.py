@@ -58,6 +58,19 @@ def test_compressed_or_not_it_is_the_same_and_it_is_made_once(client, drawn, mon
     assert made == [1]
 
 
+@pytest.mark.parametrize("said", ["gzip;q=0", "gzip; q=0.000, *", "identity, gzip;Q=0", "*;q=0", ""])
+def test_who_does_not_want_it_compressed_gets_it_plain(client, drawn, said):
+    answer = client.get("/api/v1/map", headers={"Accept-Encoding": said})
+    assert "content-encoding" not in answer.headers
+    assert answer.json()["songs"] == 72
+
+
+@pytest.mark.parametrize("said", ["gzip;q=0.5", "*", "br, GZIP"])
+def test_who_takes_it_compressed_gets_it_so(client, drawn, said):
+    answer = client.get("/api/v1/map", headers={"Accept-Encoding": said})
+    assert answer.headers["content-encoding"] == "gzip"
+
+
 def test_a_map_that_has_not_changed_is_not_sent_again(client, drawn, trained):
     tag = client.get("/api/v1/map").headers["etag"]
     assert client.get("/api/v1/map", headers={"If-None-Match": tag}).status_code == 304

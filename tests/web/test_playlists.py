@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 from urllib.parse import unquote
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearsong.library import Filters, PlaylistRules
+from nearsong.library import Filters, Library, PlaylistRules
 from nearsong.web.files import attachment
 
 
@@ -205,3 +206,18 @@ def test_any_name_gives_a_header_of_plain_letters(name):
     assert "/" not in real
     assert "\\" not in real
     assert real.endswith(".m3u8")
+
+
+def test_nothing_is_said_to_be_saved_while_the_library_file_is_gone(make_client, trained_file, tmp_path):
+    place = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(place) as library:
+        client = make_client(library)
+        wanted = {"name": "mine", "songs": [1, 2]}
+        assert client.post("/api/v1/playlists", json=wanted).status_code == 201
+        os.rename(place, tmp_path / "moved")
+        answer = client.post("/api/v1/playlists", json=wanted)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+        assert answer.json()["detail"].endswith("is gone; put it back.")
+        os.rename(tmp_path / "moved", place)
+        assert client.post("/api/v1/playlists", json=wanted).status_code == 201
+        client.close()

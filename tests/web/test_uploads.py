@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -15,11 +14,12 @@ from hypothesis import strategies as st
 
 from nearsong.errors import UnreadableAudioError
 from nearsong.library.records import Tags
+from nearsong.web import receiving
 from nearsong.web import uploads as uploads_module
 from nearsong.web.problems import ApiError
 from nearsong.web.receiving import LONGEST_NAME, Received, display_name, known_ending, sent_name
 from nearsong.web.settings import ServeSettings
-from nearsong.web.uploads import PREFIX, Uploads, remove_left_folders, safe_file_name, without_path
+from nearsong.web.uploads import Uploads, safe_file_name, without_path
 
 from .conftest import running
 
@@ -165,7 +165,7 @@ def test_a_caller_who_hangs_up_leaves_nothing(real):
         time.sleep(0.005)
     line.close()
     until_nothing_is_left(real.uploads)
-    assert real.uploads._busy == 0
+    assert real.uploads.busy == 0
 
 
 def test_a_caller_who_hangs_up_while_the_file_is_heard_leaves_nothing(real, monkeypatch):
@@ -188,7 +188,7 @@ def test_a_caller_who_hangs_up_while_the_file_is_heard_leaves_nothing(real, monk
     go.set()
     until_nothing_is_left(real.uploads)
     deadline = time.monotonic() + 30
-    while real.uploads._busy:
+    while real.uploads.busy:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -196,13 +196,55 @@ def test_a_caller_who_hangs_up_while_the_file_is_heard_leaves_nothing(real, monk
 def test_beyond_a_few_callers_are_asked_to_come_back(client):
     uploads = client.service.uploads
     with contextlib.ExitStack() as places:
-        for _ in range(uploads_module.AT_ONCE + uploads_module.WAITING):
-            places.enter_context(uploads._place())
+        for number in range(uploads_module.AT_ONCE + uploads_module.WAITING):
+            places.enter_context(uploads._place(f"192.0.2.{number}"))
         response = client.post("/api/v1/query", files={"file": ("x.mp3", b"x")})
         assert response.status_code == 503
         assert response.headers["Retry-After"] == "5"
         assert "8 files are being heard already" in response.json()["detail"]
     assert client.post("/api/v1/query", files={"file": ("x.mp3", b"x")}).status_code == 422
+
+
+def test_one_caller_does_not_take_the_places_of_all(client):
+    uploads = client.service.uploads
+    with contextlib.ExitStack() as places:
+        for _ in range(uploads_module.PER_CALLER):
+            places.enter_context(uploads._place("192.0.2.1"))
+        with pytest.raises(ApiError, match=r"^3 files of yours are being heard already; try again") as caught:
+            places.enter_context(uploads._place("192.0.2.1"))
+        assert (caught.value.status, caught.value.headers["Retry-After"]) == (429, "5")
+        assert client.post("/api/v1/query", files={"file": ("x.mp3", b"x")}).status_code == 422
+        assert uploads.busy == 3
+    assert (uploads.busy, len(uploads._callers)) == (0, 0)
+
+
+def test_who_sends_too_slowly_is_cut_off_before_the_time_is_over(trained, monkeypatch):
+    monkeypatch.setattr(receiving, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(receiving, "LEAST_RATE", 20_000)
+    with running(trained, ServeSettings(port=0, receive_seconds=60)) as address:
+        slow, quick = Line(address), Line(address)
+        with contextlib.closing(slow.socket), contextlib.closing(quick.socket):
+            slow.ask("Content-Length: 100000")
+            slow.send(START)
+            quick.ask(f"Content-Length: {len(START) + 60_000 + len(END)}")
+            quick.send(START)
+            for _ in range(12):  # 5,000 bytes in 0.05 s are five times as many as must be
+                slow.send(b"x")
+                quick.send(bytes(5_000))
+                time.sleep(0.05)
+            quick.send(END)
+            status, said = slow.answer()
+            assert (status, "the file comes more slowly than 20 KB a second" in said) == (408, True)
+            assert quick.answer()[0] == 422  # it was heard, and gives no sound
+
+
+@pytest.mark.parametrize("path", ["/api/v1/query", "/api/v1/listens"])
+def test_a_line_between_parts_that_is_too_long_is_said_in_one_line(client, path):
+    header = {"Content-Type": "multipart/form-data; boundary=" + 300 * "b"}
+    response = client.post(path, content=b"x", headers=header)
+    assert response.status_code == 400
+    assert "the form cannot be read" in response.json()["detail"]
+    assert left(client.service.uploads) == []
 
 
 def test_no_more_than_two_are_heard_at_once(client, monkeypatch):
@@ -338,41 +380,3 @@ def test_a_folder_that_cannot_be_written_is_said(kept, tmp_path):
     with pytest.raises(ApiError, match="the file cannot be kept") as caught:
         kept.keep(received(tmp_path, b"x"), Tags("", "Song"))
     assert caught.value.status == 507
-
-
-# ---- folders
-
-
-def test_closing_removes_the_folder(tmp_path):
-    uploads = Uploads(ServeSettings())
-    folder = uploads.folder
-    assert folder.stat().st_mode & 0o777 == 0o700
-    uploads.close()
-    assert not folder.exists()
-
-
-def test_folders_of_killed_services_go_and_those_of_running_ones_stay(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    script = (
-        "from nearsong.web.uploads import Uploads\nfrom nearsong.web.settings import ServeSettings\nimport time\n"
-        "uploads = Uploads(ServeSettings())\n(uploads.folder / 'song.mp3').write_text('x')\n"
-        "print(uploads.folder, flush=True)\ntime.sleep(600)\n"
-    )
-    others = [f"{PREFIX}young", f"{PREFIX}file", f"{PREFIX}link"]
-    (tmp_path / others[0]).mkdir()
-    (tmp_path / others[1]).write_text("no folder of ours")
-    (tmp_path / "music").mkdir()
-    (tmp_path / others[2]).symlink_to(tmp_path / "music")
-    old = tmp_path / f"{PREFIX}old"
-    old.mkdir()
-    os.utime(old, (1, 1))
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            folder = Path(process.stdout.readline().strip())
-            remove_left_folders(tmp_path)
-            of_running = (folder.parent, sorted(os.listdir(folder)), old.exists())
-        finally:
-            process.kill()
-    assert of_running == (tmp_path, ["in-use", "song.mp3"], False)
-    remove_left_folders(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == sorted(["music", *others])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nearsong.cli.common import LibraryOption, opened, out
+from nearsong.cli.common import LibraryOption, opened, out, shown
 
 
 def serve(
@@ -44,10 +44,11 @@ def serve(
     from nearsong.web.server import serve as run
     from nearsong.web.settings import TOKEN_VARIABLE, ServeSettings
 
+    known = os.environ.pop(TOKEN_VARIABLE, None) or None  # what is started from here has no use for it
     settings = ServeSettings(
         host=host,
         port=port,
-        token=token if token is not None else os.environ.get(TOKEN_VARIABLE) or None,
+        token=token if token is not None else known,
         host_names=tuple(host_name or ()),
         upload_megabytes=upload_megabytes,
         keep=keep,
@@ -56,4 +57,10 @@ def serve(
     )
     console = out()
     with opened(library, create=True) as lib:
-        run(lib, settings, say=lambda text: console.print(text, markup=False, soft_wrap=True), browser=browser)
+
+        def say(text: str) -> None:
+            console.print(text, markup=False, soft_wrap=True)
+
+        if lib.is_new:
+            say(f"a new, empty library was made at {shown(lib.name)}")
+        run(lib, settings, say=say, browser=browser)

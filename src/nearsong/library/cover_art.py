@@ -39,8 +39,12 @@ from nearsong.errors import InvalidInputError
 LARGEST = 20 * 2**20
 """Bytes of a picture; one that has more is not taken."""
 
-MOST_PIXELS = 36_000_000
-"""Pixels of a picture; a small file can unfold to any number of them."""
+MOST_PIXELS = {"JPEG": 36_000_000, "PNG": 16_000_000, "WEBP": 16_000_000, "GIF": 16_000_000}
+"""Pixels of a picture; a small file can unfold to any number of them, and each takes its time. JPEG alone need not be
+unfolded whole to be made small."""
+
+MOST_SCANS = 64
+"""Times that a JPEG may go over all its pixels; progressive ones do so about ten times."""
 
 SIZES = (32, 1024)
 """Pixels that a side of a small cover may have, from and to."""
@@ -220,7 +224,7 @@ def small_cover(picture: Picture, size: int) -> Picture:
     Raises
     ------
     InvalidInputError
-        If it is damaged, of another kind, or has more than `MOST_PIXELS` pixels.
+        If it is damaged, of another kind, or has more pixels than `MOST_PIXELS` says.
     """
     side = min(max(int(size), SIZES[0]), SIZES[1])
     kind = _kind(picture.data)
@@ -243,10 +247,15 @@ def small_cover(picture: Picture, size: int) -> Picture:
 def _shrunk(data: bytes, kind: str, side: int) -> Picture:
     with Image.open(BytesIO(data), formats=[kind]) as image:
         width, height = image.size
-        if width * height > MOST_PIXELS:
+        most = MOST_PIXELS[kind]
+        if width * height > most:
             raise InvalidInputError(
-                f"a picture has {width} x {height} pixels, more than {MOST_PIXELS // 10**6} million; put a smaller "
-                "one into the file or beside it."
+                f"a picture has {width} x {height} pixels, more than {most // 10**6} million; put a smaller one into "
+                "the file or beside it."
+            )
+        if kind == "JPEG" and data.count(b"\xff\xda") > MOST_SCANS:  # no other bytes of a JPEG look like this mark
+            raise InvalidInputError(
+                f"a picture is drawn over more than {MOST_SCANS} times; put another one into the file or beside it."
             )
         image.draft("RGB", (side, side))  # of a large JPEG no more is unfolded than needed
         image.load()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,7 @@ from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, re
 from nearsong.library.records import Neighbour, Song
 from nearsong.library.scan import ScanOptions, ScanReport, scan
 from nearsong.library.snapshot import Newest, Snapshot
+from nearsong.library.song_file import open_song_file
 from nearsong.library.song_map import check_page, write_map
 from nearsong.library.space import Space, agreement
 from nearsong.library.status import Status, status_of
@@ -96,6 +98,11 @@ class Library:
     def name(self) -> str:
         """Where it is."""
         return self._store.name
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was made when it was opened."""
+        return self._store.is_new
 
     @property
     def place(self) -> str:
@@ -257,6 +264,10 @@ class Library:
         return import_model(self._store, model, {"file": os.path.basename(os.fspath(path))}, progress)
 
     # ---- asking
+
+    def open_file(self, song: Song) -> FileIO:
+        """Open the file of a song, if it is the one that was scanned; else a `NoSuchSongError` says why not."""
+        return open_song_file(self._store, song)
 
     def stamp(self) -> tuple[int, ...]:
         """Return numbers that change when another model answers, or songs or listens come, go or change."""

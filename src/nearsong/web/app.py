@@ -1,17 +1,17 @@
 """A service -> the application: the API below /api/v1, OpenSubsonic below /rest, the page and its files, /docs.
 
-Around everything, from the outside in: the guard (who may come in, headers, errors), counting, compression.
+Around everything, from the outside in: counting, the guard (who may come in, headers, errors), compression.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
-from starlette.middleware.gzip import GZipMiddleware
 
 from nearsong import __version__
 from nearsong.web import pages, problems, subsonic
 from nearsong.web.api import jobs, listens, map, model, playlists, query, similar, songs, status
+from nearsong.web.compression import Compressed
 from nearsong.web.limits import RateLimit
 from nearsong.web.metrics import Measured
 from nearsong.web.openapi import TAGS, describe
@@ -54,7 +54,7 @@ def create_app(service: Service) -> FastAPI:
     door = None if settings.token is None else Door(settings.token, wrong_tokens, settings.secure_cookie)
     pages.install(app, door)
     describe(app)
-    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(Measured, metrics=service.metrics)
+    app.add_middleware(Compressed)
     app.add_middleware(Guard, settings=settings, door=door)
+    app.add_middleware(Measured, metrics=service.metrics)
     return app

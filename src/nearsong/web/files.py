@@ -5,18 +5,26 @@ out, what lies behind the end too, and only if nothing is left the answer is pro
 """
 
 import hashlib
+import logging
 import os
 import re
 import stat
+from email.utils import formatdate
+from secrets import token_hex
 from urllib.parse import quote
 
+import anyio
+from anyio import to_thread
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from nearsong.errors import NoSuchSongError
+from nearsong.library import Library
 from nearsong.library.records import Song
 from nearsong.web.problems import problem
+
+log = logging.getLogger("nearsong.web")
 
 MEDIA_TYPES = {
     ".mp3": "audio/mpeg",
@@ -44,6 +52,8 @@ OTHER = "application/octet-stream"
 
 _RANGE = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*")
 _MOST_RANGES = 20
+_PIECE = 1 << 16
+_NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
 def media_type_of(path: str) -> str:
@@ -90,48 +100,140 @@ def ranges_of(header: str, size: int) -> list[tuple[int, int]] | None:
     return found
 
 
-class SoundResponse(FileResponse):
-    """A song's file, whole or in parts.
+class SoundResponse(Response):
+    """A song's file, whole or in parts; what is sent is what was opened, whatever has its name by then.
 
     Parameters
     ----------
     song : Song
         One of the library; its path comes from nowhere else.
+    library : Library
+        Opens the file; it says which one may be.
 
     Raises
     ------
     NoSuchSongError
-        If the file is not there.
+        If the file is not there, or is another one by now.
     """
 
-    def __init__(self, song: Song) -> None:
-        if size_of(song) is None:
-            raise NoSuchSongError(f"the file of song {song.id} is gone; bring it back and scan again.")
-        found = os.stat(song.path)
-        headers = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}
-        super().__init__(song.path, headers=headers, media_type=media_type_of(song.path), stat_result=found)
-        self.size = found.st_size
+    def __init__(self, song: Song, library: Library) -> None:
+        self._song, self._file = song, library.open_file(song)
+        facts = os.fstat(self._file.fileno())
+        self.size = facts.st_size
+        kind = media_type_of(song.path)
+        super().__init__(
+            headers={
+                "Content-Length": str(self.size),
+                "Accept-Ranges": "bytes",
+                "ETag": etag_of(facts.st_size, facts.st_mtime_ns),
+                "Last-Modified": formatdate(facts.st_mtime, usegmt=True),
+                "Cache-Control": "private, no-cache",
+                "Content-Disposition": "inline",
+            },
+            media_type=kind,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
-        request = Request(scope)
-        if "range" not in request.headers and is_known(request, self.headers["etag"]):
-            kept = {name: self.headers[name] for name in ("etag", "cache-control", "last-modified")}
-            await Response(status_code=304, headers=kept)(scope, receive, send)
-            return
-        said, held = request.headers.get("range"), request.headers.get("if-range")
-        others = [(name, value) for name, value in scope["headers"] if name != b"range"]
-        if said is not None and (held is None or self._should_use_range(held)):
-            ranges = ranges_of(said, self.size)
-            if ranges == []:
-                detail = f"the range {said[:80]} lies outside of the {self.size:,} bytes of this file."
-                headers = {"Content-Range": f"bytes */{self.size}", "Accept-Ranges": "bytes"}
-                await problem(416, detail, headers=headers)(scope, receive, send)
+        with self._file:
+            answer = self._without_body(Request(scope))
+            if answer is not None:
+                await answer(scope, receive, send)
                 return
-            if ranges:
-                text = ",".join(f"{start}-{end}" for start, end in ranges)
-                others.append((b"range", f"bytes={text}".encode()))
-        await super().__call__({**scope, "headers": others}, receive, send)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_wait_until_gone, receive, group.cancel_scope)
+                await self._send(Request(scope), send)
+                group.cancel_scope.cancel()
+
+    def _without_body(self, request: Request) -> Response | None:
+        """Return the answer to one who has the file already, or asks for what is not in it."""
+        if "range" not in request.headers and is_known(request, self.headers["etag"]):
+            same = {name: self.headers[name] for name in ("etag", "cache-control", "last-modified")}
+            return Response(status_code=304, headers=same)
+        if self._ranges(request) == []:
+            said = request.headers["range"][:80]
+            detail = f"the range {said} lies outside of the {self.size:,} bytes of this file."
+            return problem(416, detail, headers={"Content-Range": f"bytes */{self.size}", "Accept-Ranges": "bytes"})
+        return None
+
+    def _ranges(self, request: Request) -> list[tuple[int, int]] | None:
+        """Return the first and last bytes to send, in order; None for the whole file."""
+        said, held = request.headers.get("range"), request.headers.get("if-range")
+        if said is None or (held is not None and held not in (self.headers["etag"], self.headers["last-modified"])):
+            return None
+        found = ranges_of(said, self.size)
+        return found if found is None or len(found) < 2 else _merged(found)
+
+    async def _send(self, request: Request, send: Send) -> None:
+        """Send the head and the parts; a file that has become shorter breaks off the connection."""
+        headers, ranges = MutableHeaders(raw=list(self.raw_headers)), self._ranges(request)
+        # of each part what comes before it, its first and its last byte
+        parts: list[tuple[bytes, int, int]] = [(b"", 0, self.size - 1)]
+        end = b""
+        if ranges is not None and len(ranges) == 1:
+            parts = [(b"", *ranges[0])]
+            headers["content-range"] = "bytes {}-{}/{}".format(*ranges[0], self.size)
+        elif ranges:
+            boundary = token_hex(13)
+            parts = [(self._part_head(boundary, *one), *one) for one in ranges]
+            end = f"\r\n--{boundary}--".encode()
+            headers["content-type"] = f"multipart/byteranges; boundary={boundary}"
+        length = sum(len(before) + last + 1 - first for before, first, last in parts) + len(end)
+        headers["content-length"] = str(length)
+        status = 200 if ranges is None else 206
+        await send({"type": "http.response.start", "status": status, "headers": headers.raw})
+        if request.method != "HEAD":
+            for before, first, last in parts:
+                if before:
+                    await send({"type": "http.response.body", "body": before, "more_body": True})
+                if not await self._send_part(first, last + 1, send):
+                    return  # without an end: the server closes the connection, and the caller knows
+        body = b"" if request.method == "HEAD" else end
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _part_head(self, boundary: str, first: int, last: int) -> bytes:
+        kind, span = self.headers["content-type"], f"bytes {first}-{last}/{self.size}"
+        return f"\r\n--{boundary}\r\nContent-Type: {kind}\r\nContent-Range: {span}\r\n\r\n".encode()
+
+    async def _send_part(self, start: int, end: int, send: Send) -> bool:
+        """Send bytes of the file; say whether all of them were there."""
+        while start < end:
+            try:
+                data = await to_thread.run_sync(self._read, start, min(end - start, _PIECE))
+            except OSError:
+                data = b""
+            if not data:
+                log.warning("the file of song %d could not be read to its end while it was sent", self._song.id)
+                return False
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            start += len(data)
+        return True
+
+    def _read(self, start: int, size: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(size) or b""
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges in order, those that touch as one.
+
+    >>> _merged([(20, 29), (0, 9), (5, 12), (13, 14)])
+    [(0, 14), (20, 29)]
+    """
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+async def _wait_until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Stop sending to one who has hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
 
 
 def etag_of(*parts: object) -> str:
@@ -150,6 +252,19 @@ def kept(request: Request, etag: str, cache: str = "private, no-cache") -> Respo
     if not is_known(request, etag):
         return None
     return Response(status_code=304, headers={"ETag": etag, "Cache-Control": cache})
+
+
+def takes_gzip(header: str) -> bool:
+    """Say whether an ``Accept-Encoding`` header allows gzip, by name or as any other; a weight of 0 forbids it.
+
+    >>> takes_gzip("br, gzip"), takes_gzip("gzip;q=0, *"), takes_gzip("*;q=0.5"), takes_gzip("identity")
+    (True, False, True, False)
+    """
+    weights: dict[str, bool] = {}
+    for part in header.lower().split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        weights[name] = not any(_NO_WEIGHT.fullmatch(one) for one in parameters)
+    return next((weights[name] for name in ("gzip", "x-gzip", "*") if name in weights), False)
 
 
 def attachment(name: str, ending: str) -> str:

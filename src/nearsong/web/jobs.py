@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from nearsong.web.problems import ApiError
 from nearsong.web.schemas import JobOut
+from nearsong.web.settings import TOKEN_VARIABLE
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -288,6 +289,7 @@ class Jobs:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE},  # of no use to it
             start_new_session=True,  # a group of its own: its workers end with it
         )
         last_words: deque[bytes] = deque(maxlen=40)

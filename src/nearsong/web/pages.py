@@ -67,9 +67,13 @@ def install(app: FastAPI, door: Door | None) -> None:
             return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
         return door.let_in(RedirectResponse("/", 303), request)
 
+    def log_out() -> Response:
+        return RedirectResponse("/", 303) if door is None else door.let_out(RedirectResponse("/login", 303))
+
     for path, answer in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():
         app.add_api_route(path, answer, methods=["GET", "HEAD"], include_in_schema=False, response_class=Response)
     app.add_api_route("/login", log_in, methods=["POST"], include_in_schema=False, response_class=Response)
+    app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False, response_class=Response)
     app.mount("/static", PageFiles(directory=STATIC), name="static")
     app.mount("/docs/ui", SwaggerFiles(directory=str(swagger_ui_path)), name="swagger")
 

@@ -66,10 +66,14 @@ _KINDS: tuple[tuple[type[NearsongError], int, str], ...] = (
 )
 
 
+_PASSING = ("kept busy by another program", "is gone; put it back", "was replaced meanwhile")
+"""What a library says when the same request may work later."""
+
+
 def of_error(error: NearsongError) -> Response:
     """Return an error of ours as a problem."""
     detail = str(error.reason if isinstance(error, AudioError) else error)
-    if isinstance(error, LibraryError) and "kept busy by another program" in detail:
+    if isinstance(error, LibraryError) and any(words in detail for words in _PASSING):
         return problem(503, detail, "busy", {"Retry-After": "2"})
     status, kind = next((status, kind) for cls, status, kind in _KINDS if isinstance(error, cls))
     return problem(status, detail, kind)

@@ -7,7 +7,8 @@ slower than it may, or no form at all is cut off. The sender's name of the file 
 import os
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +29,10 @@ FORM_BYTES = 1 << 16
 """What the form may have around the file."""
 
 LONGEST_NAME = 200
+
+GRACE_SECONDS = 10.0
+LEAST_RATE = 20_000
+"""Bytes a second that a sender must reach on average, once the grace is over: who dawdles holds a place."""
 
 _PIECE = 1 << 20
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -125,18 +130,19 @@ async def receive(
     Raises
     ------
     ApiError
-        413 if it is too large, by its own word or in fact; 408 if it takes too long; 415 if it is no form; 400 if the
-        form is broken or has not one file; 507 if there is no room for it.
+        413 if it is too large, by its own word or in fact; 408 if it takes too long or comes too slowly; 415 if it is
+        no form; 400 if the form is broken or has not one file; 507 if there is no room for it.
     """
     _check_announced(request, most_bytes)
-    parser = _OneFile(_boundary(request), most_bytes)
+    boundary = _boundary(request)
     path = folder / "upload"
+    pace = _Pace(seconds)
     try:
-        with anyio.fail_after(seconds):
-            with open(path, "xb") as file:
-                await _copy(request, parser, file)
+        parser = _OneFile(boundary, most_bytes)
+        with pace.kept(), open(path, "xb") as file:
+            await _copy(request, parser, file, pace)
     except TimeoutError:
-        raise ApiError(408, f"the file did not arrive within {seconds:g} s; try again.", "too-slow", _CLOSE) from None
+        raise ApiError(408, pace.broken, "too-slow", _CLOSE) from None
     except ClientDisconnect:
         raise ApiError(400, "the connection was closed before the file was there; send it again.") from None
     except FormParserError as error:
@@ -170,8 +176,42 @@ def _boundary(request: Request) -> bytes:
     return options[b"boundary"]
 
 
-async def _copy(request: Request, parser: "_OneFile", file: BinaryIO) -> None:
+class _Pace:
+    """How long a body may take: so many seconds in all, and never longer than what has come of it is worth."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._received = seconds, 0
+        self._began = 0.0
+        self._scope: anyio.CancelScope | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Raise `TimeoutError` when the time is over."""
+        self._began = anyio.current_time()
+        with anyio.fail_after(self._allowed) as self._scope:
+            yield
+
+    def took(self, size: int) -> None:
+        """Say that more has come."""
+        self._received += size
+        if self._scope is not None:
+            self._scope.deadline = self._began + self._allowed
+
+    @property
+    def _allowed(self) -> float:
+        return min(self._seconds, GRACE_SECONDS + self._received / LEAST_RATE)
+
+    @property
+    def broken(self) -> str:
+        """What to tell whoever took longer."""
+        if self._allowed >= self._seconds:
+            return f"the file did not arrive within {self._seconds:g} s; try again."
+        return f"the file comes more slowly than {LEAST_RATE // 1000} KB a second; try again on a better connection."
+
+
+async def _copy(request: Request, parser: "_OneFile", file: BinaryIO, pace: _Pace) -> None:
     async for chunk in request.stream():
+        pace.took(len(chunk))
         parser.feed(chunk)
         if len(parser.pending) >= _PIECE:
             await to_thread.run_sync(file.write, parser.take())

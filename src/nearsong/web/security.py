@@ -1,24 +1,26 @@
 """A request -> whether it may come in; an answer -> with the headers that keep a browser from being misled.
 
 Plain ASGI, so that sound streams through it. Four questions, in this order: is the host one of ours (a foreign name
-that leads here is DNS rebinding), does another site's page write through the user's browser, is the body too large,
-does the caller know the token. Whatever goes wrong inside comes out as a problem, with the headers too.
+that leads here is DNS rebinding), does another site's page use the user's browser, is the body too large, does the
+caller know the token. Whatever goes wrong inside comes out as a problem, with the headers too.
 """
 
+import asyncio
 import hmac
-import ipaddress
 import socket
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearsong.web.limits import RateLimit, client_of, too_many
+from nearsong.web.origins import host_name, is_address, is_embedded, is_foreign, is_host
 from nearsong.web.problems import problem, unexpected
 from nearsong.web.settings import ServeSettings
 
@@ -61,13 +63,18 @@ HEADERS = {
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/theme.js"})
 REST = "/rest/"
+API = "/api/"
 OPEN_BELOW = ("/static/css/", "/static/icon", "/static/manifest", REST)
 """Without a token: what a monitor and the login page need, and /rest, which asks for a password of its own."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 BODY_MEGABYTES = 4
+BODY_SECONDS = 15.0
+"""How long a body may take to arrive; files that are sent have a time of their own."""
+
 UPLOAD_PATHS = frozenset({"/api/v1/query", "/api/v1/listens"})
 
+_CLOSE = {"Connection": "close"}  # what is still on its way is not read
 _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -110,11 +117,20 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, sending)
             else:
-                await self.app(scope, _limited(receive, self._most_bytes(scope)), sending)
+                await self.app(scope, self._limited(scope, receive), sending)
+        except asyncio.CancelledError:
+            if not started:
+                stopping = problem(503, "the service is stopping; try again later.", "stopping", _CLOSE)
+                await stopping(scope, receive, sending)
+            raise
         except Exception as error:
             if started:
                 raise  # too late for words: the connection breaks off, and the log says why
             await unexpected(error)(scope, receive, sending)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        seconds = None if scope["path"] in UPLOAD_PATHS or not _has_body(scope) else BODY_SECONDS
+        return _limited(receive, self._most_bytes(scope), seconds)
 
     def _most_bytes(self, scope: Scope) -> int:
         takes_files = scope["path"] in UPLOAD_PATHS
@@ -128,24 +144,29 @@ class Guard:
                 "this service does not answer under that name; call it by its address, or start it with --host-name."
             )
             return problem(421, detail, "unknown-host")
-        if scope["method"] not in SAFE_METHODS and self._is_foreign(headers, scope["path"]):
+        if self._is_foreign(scope, headers):
             return problem(403, "another site's page may not do this here.", "foreign-origin")
         said = headers.get("content-length", "0")
         if said.isascii() and said.isdigit() and int(said[:20]) > self._most_bytes(scope):
             return problem(413, _too_large(self._most_bytes(scope)), "too-large")
         return None if self.door is None else self.door.refusal(Request(scope))
 
-    def _is_foreign(self, headers: Headers, path: str) -> bool:
+    def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
         """Say whether another site's page asks; below /rest no cookie counts, but the password, each time."""
+        path: str = scope["path"]
         if self.door is not None and path.startswith(REST) and ".." not in path:
             return False
+        if scope["method"] in SAFE_METHODS:  # to look may start work, too
+            return path.startswith((API, REST)) and is_embedded(headers)
         return is_foreign(headers, may_hide=path == "/login")
 
     def _serves(self, host: str) -> bool:
+        if not is_host(host):
+            return False
         name = host_name(host)
         if name in self._names:
             return True
-        return self.door is not None and not self.settings.is_loopback and _is_address(name)
+        return self.door is not None and not self.settings.is_loopback and is_address(name)
 
 
 class Door:
@@ -172,7 +193,7 @@ class Door:
 
     def try_token(self, request: Request, token: str) -> bool:
         """Say whether a token is ours; whoever was wrong too often is not told (problem 429)."""
-        client = client_of(request)
+        client = counted_as(request)
         wait = self.failures.wait(client)
         if wait > 0:
             raise too_many(wait, "wrong tokens")
@@ -198,29 +219,34 @@ class Door:
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="strict",
-            secure=self._secure or request.url.scheme == "https",
+            secure=self._secure or request.scope["scheme"] == "https",
         )
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def let_out(self, response: Response) -> Response:
+        """Take the cookie back."""
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         response.headers["Cache-Control"] = "no-store"
         return response
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to someone who may not come in; None for one who may."""
-        path = request.url.path
-        query = request.query_params
-        if path == "/" and "token" in query and request.method in SAFE_METHODS:
+        path: str = request.scope["path"]  # never `request.url`: that is made of what the caller says of the host
+        if path == "/" and "token" in request.query_params and request.method in SAFE_METHODS:
             return self._from_link(request)
         if _is_open(path) or self.has_session(request):
             return None
         scheme, _, said = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and said.strip():
             return self._from_bearer(request, said.strip())
-        if not path.startswith("/api/") and "text/html" in request.headers.get("accept", ""):
+        if not path.startswith(API) and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse("/login", 303, {"Cache-Control": "no-store"})
         return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
 
     def _too_often(self, request: Request) -> Response | None:
         """Return the answer to someone who was wrong too often."""
-        wait = self.failures.wait(client_of(request))
+        wait = self.failures.wait(counted_as(request))
         if wait <= 0:
             return None
         error = too_many(wait, "wrong tokens")
@@ -234,13 +260,21 @@ class Door:
         return _unauthorised("this token is not the one the service was started with.", ', error="invalid_token"')
 
     def _from_link(self, request: Request) -> Response:
-        """Take the token out of the address and into a cookie."""
+        """Take the token out of the address and into a cookie; the picture of another page is not even looked at."""
+        if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
+            return problem(403, "a link with the token is to be opened, not embedded.", "foreign-origin")
         if (too_often := self._too_often(request)) is not None:
             return too_often
-        rest = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
+        rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
         if not self.try_token(request, request.query_params["token"]):
             return RedirectResponse("/login?wrong=1", 303, {"Cache-Control": "no-store"})
         return self.let_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+
+
+def counted_as(request: HTTPConnection) -> str:
+    """Return whom a wrong token is counted against; what another site's page sends cannot lock the user out."""
+    client = client_of(request)
+    return f"a page at {client}" if is_foreign(request.headers) else client
 
 
 def _is_open(path: str) -> bool:
@@ -268,64 +302,36 @@ def _names_of(settings: ServeSettings) -> Iterable[str]:
         yield from (own, f"{own}.local")
 
 
-def host_name(host: str) -> str:
-    """Return the name in a Host header, without port and brackets.
-
-    >>> [host_name(host) for host in ("LOCALHOST:8337", "[::1]:80", "::1", "127.0.0.1")]
-    ['localhost', '::1', '::1', '127.0.0.1']
-    """
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host if host.count(":") > 1 else host.partition(":")[0]
-
-
-def _is_address(name: str) -> bool:
-    """Say whether a host is an address in numbers; no page of another site can have that as its name."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def is_foreign(headers: Headers, may_hide: bool = False) -> bool:
-    """Say whether a request was sent by a page of another origin.
-
-    What a browser says of a form on a page that sends no referrer is "null"; our own page to log in is one, so there
-    a page ``may_hide``.
-    """
-    site = headers.get("sec-fetch-site")
-    if site is not None and site not in ("same-origin", "none"):
-        return True
-    origin = headers.get("origin")
-    if origin is None:
-        return False
-    if origin == "null":
-        return not (site == "same-origin" or may_hide)
-    parts, own = urlsplit(origin), headers.get("host", "")
-    return parts.scheme not in ("http", "https") or _without_port(parts.netloc) != _without_port(own)
-
-
-def _without_port(netloc: str) -> str:
-    """Return a host and its port, if that is not the usual one."""
-    return netloc.strip().lower().removesuffix(":80").removesuffix(":443")
-
-
 def _too_large(most: int) -> str:
     return f"the request is larger than {most >> 20} MB, the most that is taken here."
 
 
-def _limited(receive: Receive, most: int) -> Receive:
-    """Return a receiver that stops at so many bytes, whatever was said of the length."""
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+def _limited(receive: Receive, most: int, seconds: float | None) -> Receive:
+    """Return a receiver that stops at so many bytes, whatever was said of the length, and after some seconds."""
     came = 0
+    until = None if seconds is None else anyio.current_time() + seconds
+
+    async def in_time() -> Message:
+        nonlocal until
+        if until is None:
+            return await receive()
+        with anyio.move_on_at(until):
+            message = await receive()
+            if not message.get("more_body", False):  # from now on it only tells that the caller has gone
+                until = None
+            return message
+        raise HTTPException(408, f"the request did not arrive within {seconds:g} s; try again.", _CLOSE)
 
     async def receiving() -> Message:
         nonlocal came
-        message = await receive()
+        message = await in_time()
         came += len(message.get("body", b""))
         if came > most:
-            raise HTTPException(413, _too_large(most))
+            raise HTTPException(413, _too_large(most), _CLOSE)
         return message
 
     return receiving

@@ -13,6 +13,16 @@ from threadpoolctl import threadpool_limits
 from nearsong.errors import InvalidInputError
 from nearsong.library import Library
 from nearsong.web.app import create_app
+from nearsong.web.connections import (
+    Listener,
+    Room,
+    file_limit,
+    most_connections,
+    protocol_in,
+    raise_file_limit,
+    taken_at_once,
+)
+from nearsong.web.logs import tidy_logs
 from nearsong.web.service import Service
 from nearsong.web.settings import ServeSettings
 
@@ -40,6 +50,7 @@ def serve(
         If the address cannot be listened on.
     """
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    raise_file_limit()
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
     # Threads of BLAS wait for each other by counting in circles: beside requests that is time taken from them.
@@ -76,8 +87,8 @@ class Server(uvicorn.Server):
 
 def configuration(service: Service) -> uvicorn.Config:
     """Return how a service is run."""
-    settings = service.settings
-    return uvicorn.Config(
+    settings, files = service.settings, file_limit()
+    config = uvicorn.Config(
         create_app(service),
         access_log=settings.verbose,
         log_level="info" if settings.verbose else "warning",
@@ -85,18 +96,22 @@ def configuration(service: Service) -> uvicorn.Config:
         date_header=True,
         proxy_headers=bool(settings.host_names),
         timeout_graceful_shutdown=_PATIENCE,
-        backlog=2048,
+        http=protocol_in(Room(most_connections(files))),
+        loop="asyncio",
+        backlog=taken_at_once(files),
         ws="none",
     )
+    tidy_logs()
+    return config
 
 
-def listen(settings: ServeSettings) -> socket.socket:
+def listen(settings: ServeSettings) -> Listener:
     """Return a socket that listens, or say in one line why there is none."""
     host = settings.host.strip("[]")
     try:
         found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)
+        listener = Listener(family, kind, protocol)
     except OSError as error:
         raise InvalidInputError(
             f"{settings.host} is no address of this machine ({error.strerror}); use 127.0.0.1, or 0.0.0.0 for all."
@@ -104,7 +119,7 @@ def listen(settings: ServeSettings) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)
+        listener.listen()
     except OSError as error:
         listener.close()
         raise InvalidInputError(_why_not(settings, error)) from error

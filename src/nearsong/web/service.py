@@ -14,6 +14,7 @@ from nearsong.errors import EmptyLibraryError, NearsongError
 from nearsong.library import Library
 from nearsong.web.asking import Asking
 from nearsong.web.covers import Covers
+from nearsong.web.heavy import Heavy
 from nearsong.web.jobs import Jobs
 from nearsong.web.limits import RateLimit
 from nearsong.web.map_answer import MapAnswer
@@ -50,6 +51,8 @@ class Service:
         How often one address may start work or change the model.
     asking : Asking
         Answers questions for near songs, those of many requests together.
+    heavy : Heavy
+        The turns of questions that take a while.
     covers : Covers
     map_answer : MapAnswer
     metrics : Metrics
@@ -60,6 +63,7 @@ class Service:
         self.settings = settings or ServeSettings()
         self.metrics = Metrics()
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
+        self.heavy = Heavy()
         self.covers = Covers()
         self.map_answer = MapAnswer()
         self.jobs = Jobs(library.place)

@@ -59,9 +59,11 @@ class ServeSettings:
     verbose: bool = False
 
     def __post_init__(self) -> None:
+        if not self.host.strip("[] "):
+            raise InvalidInputError("the host is empty; give 127.0.0.1, or 0.0.0.0 for all addresses.")
         check_count(self.port, "port", minimum=0)
         if self.port > 65_535:
-            raise InvalidInputError(f"port={self.port} is no port; choose one from 1024 to 65535.")
+            raise InvalidInputError(f"{self.port} is no port; choose one from 1024 to 65535, or 0 for any.")
         check_count(self.upload_megabytes, "upload_megabytes")
         if self.token is not None:
             _check_token(self.token)

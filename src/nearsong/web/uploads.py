@@ -2,7 +2,7 @@
 
 ``Uploads(settings)``; `start` and `close` belong around its use. A file is on disk in a folder that only this user
 can look into, and leaves it whatever happens: an answer, an error, a caller who hangs up, a decoder that crashes.
-What a killed service has left there goes when the next one starts.
+What a killed service has left there goes when the next one starts. No address can take all places.
 """
 
 import contextlib
@@ -13,13 +13,12 @@ import re
 import shutil
 import tempfile
 import threading
-import time
 import unicodedata
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
 
 import anyio
 from anyio import to_thread
@@ -32,10 +31,11 @@ from nearsong.library.records import Tags
 from nearsong.library.walk import ENDINGS
 from nearsong.model import Ear
 from nearsong.web.audio_words import plain_damage, plain_reason
-from nearsong.web.limits import RateLimit
+from nearsong.web.limits import RateLimit, client_of
 from nearsong.web.problems import ApiError
 from nearsong.web.receiving import Received, receive
 from nearsong.web.settings import ServeSettings
+from nearsong.web.upload_folder import HeldFolder, remove_left_folders
 
 AT_ONCE = 2
 """Files that are heard at the same time."""
@@ -46,7 +46,9 @@ WAITING = 6
 MEMORY = 1 << 30
 """Bytes that hearing a file may take beyond those of an idle worker; an hour of music takes a fifth of it."""
 
-PREFIX = "nearsong-uploads-"
+PER_CALLER = 3
+"""Files of one address that may be on their way, wait or be heard, so that others have a place too."""
+
 LONGEST_FILE_NAME = 180
 """Bytes of a kept file's name before its ending; file systems take 255."""
 
@@ -77,9 +79,8 @@ class Uploads:
         )
         self._turns: anyio.CapacityLimiter | None = None
         self._lock = threading.Lock()
-        self._busy = 0
-        self._folder: Path | None = None
-        self._mark: IO[str] | None = None
+        self._callers: Counter[str] = Counter()
+        self._folder: HeldFolder | None = None
 
     def start(self) -> None:
         """Remove what a killed service has left."""
@@ -89,12 +90,9 @@ class Uploads:
         """End the workers and remove the folder."""
         self._workers.close()
         with self._lock:
-            folder, mark = self._folder, self._mark
-            self._folder = self._mark = None
+            folder, self._folder = self._folder, None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if mark is not None:
-            mark.close()
+            folder.close()
 
     def warm(self) -> None:
         """Start the workers, so that the first file does not wait for them."""
@@ -103,13 +101,20 @@ class Uploads:
 
     @property
     def folder(self) -> Path:
-        """Where files are for the time being; made when first needed."""
-        with self._lock:
+        """Where files are for the time being; made when first needed, and anew if it was tidied away.
+
+        Raises
+        ------
+        ApiError
+            507 if it cannot be made.
+        """
+        with self._lock, _room():
+            if self._folder is not None and not self._folder.check():
+                self._folder.close()
+                self._folder = None
             if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix=PREFIX))  # for this user alone
-                self._mark = open(self._folder / "in-use", "w")  # noqa: SIM115  (open as long as the service runs)
-                _lock_file(self._mark)
-            return self._folder
+                self._folder = HeldFolder()
+            return self._folder.path
 
     @asynccontextmanager
     async def received(self, request: Request, endings: Collection[str] = ENDINGS) -> AsyncIterator[Received]:
@@ -118,9 +123,10 @@ class Uploads:
         Raises
         ------
         ApiError
-            503 if too many are under way; and as :func:`~nearsong.web.receiving.receive`.
+            503 if too many are under way, 429 if too many of the same address are; 507 if there is no room; and as
+            :func:`~nearsong.web.receiving.receive`.
         """
-        with self._place():
+        with self._place(client_of(request)):
             file = await self._receive(request, endings)
             try:
                 yield file
@@ -129,7 +135,7 @@ class Uploads:
 
     async def hold(self, request: Request, endings: Collection[str]) -> Received:
         """Return the file of a request, as :meth:`received`; it stays until :meth:`release`."""
-        with self._place():
+        with self._place(client_of(request)):
             return await self._receive(request, endings)
 
     def release(self, file: Received) -> None:
@@ -137,7 +143,9 @@ class Uploads:
         shutil.rmtree(file.path.parent, ignore_errors=True)
 
     async def _receive(self, request: Request, endings: Collection[str]) -> Received:
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        parent = self.folder
+        with _room():
+            folder = Path(tempfile.mkdtemp(dir=parent))
         try:
             return await receive(
                 request,
@@ -151,17 +159,27 @@ class Uploads:
             raise
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _place(self, caller: str) -> Iterator[None]:
         with self._lock:
-            if self._busy >= AT_ONCE + WAITING:
-                detail = f"{self._busy} files are being heard already; try again in a few seconds."
-                raise ApiError(503, detail, "busy", {"Retry-After": "5", "Connection": "close"})
-            self._busy += 1
+            headers = {"Retry-After": "5", "Connection": "close"}
+            if self.busy >= AT_ONCE + WAITING:
+                detail = f"{self.busy} files are being heard already; try again in a few seconds."
+                raise ApiError(503, detail, "busy", headers)
+            if self._callers[caller] >= PER_CALLER:
+                detail = f"{PER_CALLER} files of yours are being heard already; try again in a few seconds."
+                raise ApiError(429, detail, "too-many-requests", headers)
+            self._callers[caller] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._busy -= 1
+                self._callers[caller] -= 1
+                self._callers += Counter()  # whoever has none is forgotten
+
+    @property
+    def busy(self) -> int:
+        """Files that are on their way, wait or are heard."""
+        return self._callers.total()
 
     async def hear(self, file: Received, ear: Ear) -> HeardUpload:
         """Return what a file sounds like; it waits for its turn without holding a thread.
@@ -199,10 +217,11 @@ class Uploads:
     def _ear_file(self, ear: Ear) -> Path:
         """Return a file with an ear; written once, read by each worker when it first needs it."""
         path = self.folder / f"ear-{ear.key}.npz"
-        if not path.exists():
-            part = path.with_suffix(f".{threading.get_ident()}")
-            part.write_bytes(ear.to_bytes())
-            os.replace(part, path)
+        with _room():
+            if not path.exists():
+                part = path.with_suffix(f".{threading.get_ident()}")
+                part.write_bytes(ear.to_bytes())
+                os.replace(part, path)
         return path
 
     def keep(self, file: Received, tags: Tags) -> Path:
@@ -225,6 +244,18 @@ class Uploads:
             return _copy_under_free_name(file.path, Path(folder), safe_file_name(name), file.ending)
         except OSError as error:
             raise ApiError(507, f"the file cannot be kept ({error.strerror}).", "no-room") from error
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Answer with problem 507 where nothing can be written."""
+    try:
+        yield
+    except OSError as error:
+        detail = (
+            f"there is no room for the file ({error.strerror}); make room in the temporary folder of the service."
+        )
+        raise ApiError(507, detail, "no-room", {"Connection": "close"}) from error
 
 
 def without_path(text: str, file: Received) -> str:
@@ -278,42 +309,4 @@ def _put(part: str, target: Path) -> bool:
         except FileExistsError:
             return False
         os.replace(part, target)
-    return True
-
-
-# ---- folders of services that were killed
-
-
-def remove_left_folders(parent: Path) -> None:
-    """Remove the folders of services that are no more; those of running ones are locked."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        try:
-            facts = folder.lstat()
-            is_ours = not hasattr(os, "getuid") or facts.st_uid == os.getuid()
-            if folder.is_symlink() or not folder.is_dir() or not is_ours:
-                continue
-            if _is_left(folder, time.time() - facts.st_mtime):
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue
-
-
-def _is_left(folder: Path, age: float) -> bool:
-    try:
-        with open(folder / "in-use", "r+") as mark:
-            return _lock_file(mark)
-    except FileNotFoundError:
-        return age > 60  # a younger one may be about to be marked
-
-
-def _lock_file(file: IO[Any]) -> bool:
-    """Lock a file as long as it is open; False if another process has it."""
-    try:
-        import fcntl  # not everywhere
-    except ImportError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
     return True

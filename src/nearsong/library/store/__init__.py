@@ -62,6 +62,11 @@ class Store:
         return self._database.name
 
     @property
+    def is_new(self) -> bool:
+        """Whether it was made when it was opened."""
+        return self._database.is_new
+
+    @property
     def place(self) -> str:
         """Where it is, for another process of ours to open it; a password is in it, so it is never shown."""
         return self._database.place
@@ -79,7 +84,8 @@ class Store:
     def stamp(self) -> tuple[int, ...]:
         """Return numbers that change when another model answers, or songs come, go or change."""
         active = self.models.active
-        return (active or 0, self.songs.stamp())
+        # of a file that has taken the place of another one, the same numbers mean something else
+        return ((active or 0) + (self._database.replaced << 40), self.songs.stamp())
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

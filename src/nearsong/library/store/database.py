@@ -2,7 +2,8 @@
 
 SQLite runs in write-ahead mode: readers never wait, writers wait for each other, and a process that is killed leaves
 the last finished transaction. On PostgreSQL writers take turns by a lock of their own, so that everything above
-needs to think of one kind of concurrency only.
+needs to think of one kind of concurrency only. A SQLite file that takes the place of the one that is open is gone
+over to; see :mod:`~nearsong.library.store.database_file`.
 """
 
 import os
@@ -19,6 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.library.store.database_file import OpenedFile
 from nearsong.library.store.schema import VERSION, metadata, settings
 
 ENVIRONMENT = "NEARSONG_LIBRARY"
@@ -60,6 +62,10 @@ class Database:
         Where it is, for another process of ours to open it; with the password, so it is never shown.
     path : Path or None
         The file, where it is one.
+    is_new : bool
+        Whether it was made when it was opened.
+    replaced : int
+        How often another file has taken its place since it was opened.
     """
 
     def __init__(self, place: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -68,7 +74,11 @@ class Database:
         self.path = Path(str(url.database)) if self.is_sqlite else None
         self.name = os.fsencode(self.path).decode("utf-8", "replace") if self.path else _shown(url)
         self.place = str(self.path.absolute()) if self.path else url.render_as_string(hide_password=False)
+        self.is_new = False
+        self.replaced = 0
         self._writing = threading.local()
+        self._changing = threading.Lock()
+        self._file: OpenedFile | None = None
         if self.path is not None:
             self._check_file(self.path, create)
         self._engine = _engine(url)
@@ -76,6 +86,7 @@ class Database:
         try:
             with self.translated():
                 self._prepare(create)
+                self._file = None if self.path is None else OpenedFile(self.path)
         except BaseException:
             self.close()
             raise
@@ -83,6 +94,12 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the library."""
+        self._follow()
+        with self._reading() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
         with self.translated(), self._engine.connect() as connection:
             if not self.is_sqlite:
                 connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -94,6 +111,7 @@ class Database:
         """Give a connection whose changes all happen at the end, or none of them; others wait for their turn."""
         if getattr(self._writing, "now", False):
             raise RuntimeError("this thread is writing already and would wait for itself; use that connection.")
+        self._follow()
         with self.translated(), self._engine.connect() as connection:
             connection.execution_options(writing=True)
             self._writing.now = True
@@ -102,6 +120,8 @@ class Database:
                     if not self.is_sqlite:
                         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
                     yield connection
+                    if self._file is not None and not self._file.is_itself():
+                        raise LibraryError(f"the library {self.name} was replaced meanwhile; try again.")
             finally:
                 self._writing.now = False
 
@@ -117,6 +137,8 @@ class Database:
 
     def close(self) -> None:
         """Let go of the database."""
+        if self._file is not None:
+            self._file.close()
         self._engine.dispose()
 
     @contextmanager
@@ -133,6 +155,22 @@ class Database:
         except self._driver_error as error:  # where the driver is spoken to directly
             raise LibraryError(f"the library {self.name} {_reason(str(error), self.is_sqlite)}") from error
 
+    def _follow(self) -> None:
+        """Go over to another file that has the name of the one that is open; refuse if there is none."""
+        if self._file is None or self._file.is_itself():
+            return
+        with self._changing:
+            if self._file is None or self._file.is_itself():
+                return  # another thread was here
+            self._file.leave()  # first of all: a connection to the new file would take the old log for its own
+            self._engine.dispose()
+            with self.translated():
+                self._prepare(create=False)
+                new = OpenedFile(self._file.path)
+            self._file.close()
+            self._file = new
+            self.replaced += 1
+
     def _check_file(self, path: Path, create: bool) -> None:
         if os.path.exists(path):
             return
@@ -147,7 +185,7 @@ class Database:
             ) from error
 
     def _prepare(self, create: bool) -> None:
-        with self.reading() as connection:
+        with self._reading() as connection:
             found = self._format(connection)
         if found is None:
             if not create:
@@ -158,6 +196,7 @@ class Database:
                 # of two programs that begin at once the second waits, then finds all made
                 if self._format(connection) is None:
                     self._create(connection)
+                    self.is_new = True
         elif found != str(VERSION):
             raise LibraryError(
                 f"the library {self.name} has format {found}, and this nearsong reads {VERSION}; use the nearsong "

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nearsong.library.drawn_map import drawn
-from nearsong.web.files import kept
+from nearsong.web.files import kept, takes_gzip
 from nearsong.web.limits import spend
-from nearsong.web.problems import responses
+from nearsong.web.origins import is_foreign
+from nearsong.web.problems import ApiError, responses
 from nearsong.web.schemas import JobOut, MapOut
 from nearsong.web.service import Service, Shared
 
@@ -18,7 +19,7 @@ router = APIRouter(tags=["map"])
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     202: {"description": "It has to be drawn first: this is the work; ask again when it is done.", "model": JobOut},
     304: {"description": "The caller has it already."},
-    **responses(409, 429, 503),
+    **responses(403, 409, 429, 503),
 }
 
 
@@ -36,7 +37,7 @@ def map_(request: Request, service: Shared) -> Response:
     if answer is not None:
         return answer
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if takes_gzip(request.headers.get("accept-encoding", "")):
         headers["Content-Encoding"] = "gzip"
         return Response(body, headers=headers, media_type="application/json")
     return Response(gzip.decompress(body), headers=headers, media_type="application/json")
@@ -46,6 +47,10 @@ def _draw_first(request: Request, service: Service) -> Response:
     """Start drawing, or tell how far it is."""
     job = next((job for job in service.jobs.all() if job.kind == "map" and job.ended is None), None)
     if job is None:
+        if is_foreign(request.headers):
+            raise ApiError(
+                403, "another site's page may not start work here; open nearsong itself.", "foreign-origin"
+            )
         spend(service.job_limit, request, "jobs")
         job, _ = service.jobs.add("map", {})
     headers = {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": "2", "Cache-Control": "no-store"}

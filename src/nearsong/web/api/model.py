@@ -70,14 +70,15 @@ def use(request: Request, service: Shared, wanted: UseModelIn) -> UseModelOut:
     "/model/cold-start",
     response_description="Counts and examples.",
     summary="How much music that nobody has played comes up",
-    responses=responses(409, 422),
+    responses=responses(409, 422, 503),
 )
 def cold_start(
     service: Shared, n: Annotated[int, Query(ge=1, le=50, description="Nearest songs looked at.")] = 10
 ) -> ColdStartOut:
     """Return how many never-played songs are among the nearest of played ones, as learned and by sound alone."""
     snapshot = service.snapshot
-    found = snapshot.cold_start(n)
+    with service.heavy.turn():
+        found = snapshot.cold_start(n)
     return ColdStartOut(
         songs=found.songs,
         never_played=found.never_played,

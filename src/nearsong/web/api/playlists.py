@@ -54,7 +54,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
     response_model=DraftOut,
     response_description="Songs in order.",
     summary="Make a playlist from seeds; nothing is saved",
-    responses=responses(400, 404, 409, 422),
+    responses=responses(400, 404, 409, 422, 503),
 )
 def draft(service: Shared, wanted: DraftIn) -> Response:
     """Return a playlist around the seeds, or one that walks from the seed `to` another song."""
@@ -70,7 +70,8 @@ def draft(service: Shared, wanted: DraftIn) -> Response:
         seed=wanted.shuffle,
     )
     goal = None if wanted.to is None else snapshot.seed(wanted.to)
-    songs, notes = snapshot.playlist(seeds, rules, filters_of(wanted.filters), goal)
+    with service.heavy.turn():
+        songs, notes = snapshot.playlist(seeds, rules, filters_of(wanted.filters), goal)
     return Json({"songs": [song_json(song, snapshot.plays) for song in songs], "notes": notes})
 
 

@@ -107,7 +107,7 @@ _AUDIO: dict[int | str, dict[str, Any]] = {
 )
 def audio(service: Shared, song_id: Number) -> Response:
     """Return the file as it is. `Range` and `If-Range` are understood, so that a player can seek."""
-    return SoundResponse(service.snapshot.song(song_id))
+    return SoundResponse(service.snapshot.song(song_id), service.library)
 
 
 _COVER: dict[int | str, dict[str, Any]] = {

@@ -10,8 +10,9 @@ import hmac
 
 from fastapi import Request
 
-from nearsong.web.limits import RateLimit, client_of, too_many
-from nearsong.web.security import is_foreign
+from nearsong.web.limits import RateLimit, too_many
+from nearsong.web.origins import is_foreign
+from nearsong.web.security import counted_as
 from nearsong.web.subsonic.envelope import (
     MISSING_PARAMETER,
     NOT_ALLOWED,
@@ -57,7 +58,7 @@ def check_credentials(token: str | None, failures: RateLimit, request: Request, 
         return user or USER
     if not key and "p" not in asked and not ("t" in asked and "s" in asked):
         raise ProtocolError(MISSING_PARAMETER, "the password is missing: give t and s, or p.")
-    client = client_of(request)
+    client = counted_as(request)
     wait = failures.wait(client)
     if wait > 0:
         error = too_many(wait, "wrong passwords")

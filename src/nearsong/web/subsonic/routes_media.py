@@ -32,13 +32,13 @@ class FormSound(SoundResponse):
 
 def stream(call: Call) -> Response:
     """Send the sound of a song, whole or in parts; never converted."""
-    return FormSound(call.song(call.asked.need("id")))
+    return FormSound(call.song(call.asked.need("id")), call.service.library)
 
 
 def download(call: Call) -> Response:
     """Send the file of a song, to be kept."""
     song = call.song(call.asked.need("id"))
-    response = FormSound(song)
+    response = FormSound(song, call.service.library)
     name, ending = os.path.splitext(os.path.basename(song.path))
     response.headers["Content-Disposition"] = attachment(name, ending[1:])
     return response

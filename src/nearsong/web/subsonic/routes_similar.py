@@ -46,7 +46,8 @@ def find_sonic_path(call: Call) -> dict[str, Any]:
         raise ProtocolError(GENERAL, f"count={count} leaves no room for both ends of a path; ask for 2 or more.")
     snapshot, space = call.snapshot, call.snapshot.space
     rules = PlaylistRules(length=count)
-    songs, _ = snapshot.playlist([snapshot.seed(start.id)], rules, to=snapshot.seed(end.id))
+    with call.service.heavy.turn():
+        songs, _ = snapshot.playlist([snapshot.seed(start.id)], rules, to=snapshot.seed(end.id))
     places = np.stack([space.place_of(song) for song in songs]).astype(np.float64)
     similarities = space.calibration.similarity(np.linalg.norm(places - places[0], axis=1))
     return {
