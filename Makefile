@@ -19,7 +19,7 @@ serve: $(VENV)/base
 	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
 test: lint types
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

@@ -183,8 +183,9 @@ def take(page: Page, path: Path) -> None:
     """Write what the window shows as a small PNG, once its pictures are there."""
     page.mouse.move(1, 1)
     page.wait_for_function(
-        "[...document.images].filter((one) => { const box = one.getBoundingClientRect(); return box.bottom > 0 &&"
-        " box.top < innerHeight && box.width; }).every((one) => one.complete && one.naturalWidth)"
+        "() => [...document.images].filter((one) => { const box = one.getBoundingClientRect();"
+        " return box.bottom > 0 && box.top < innerHeight && box.width; })"
+        ".every((one) => one.complete && one.naturalWidth)"
     )
     page.wait_for_load_state("networkidle")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -51,12 +51,16 @@ def describe(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-ANY = {401: "The token is needed.", 421: "The service is not called that.", 503: "The library is kept busy."}
+ANY = {
+    401: "The token is needed.",
+    403: "A page of another site asks.",
+    421: "The service is not called that.",
+    503: "The library is kept busy.",
+}
 """Problems that any operation may answer with ..."""
 
 WRITING = {
     400: "The request cannot be read.",
-    403: "A page of another site asks.",
     413: "The request is too large.",
     422: "The request is not valid.",
 }
