@@ -64,13 +64,14 @@ class Subject:
     file: Path | None
 
     def song(self) -> dict[str, Any]:
-        """Return a song whose neighbours by another artist listeners agree on, among the first: one to look at."""
-        for song in self.songs[::7]:
-            asked = {"seed": song["id"], "n": 10, "artist_once": True}
+        """Return a song on which what was learned shows: where listeners agree more often than with sound alone."""
+
+        def agreed(song: dict[str, Any], metric: str) -> int:
+            asked = {"seed": song["id"], "n": 6, "metric": metric}
             near = httpx.get(f"{self.address}/api/v1/similar", params=asked, timeout=60).json()["songs"]
-            if sum(bool(one["listeners_agree"]) for one in near) >= 4:
-                return song
-        return self.songs[0]
+            return sum(bool(one["listeners_agree"]) for one in near)
+
+        return max(self.songs[::3], key=lambda song: agreed(song, "active") - agreed(song, "native"))
 
 
 # ---------------------------------------------------------------- the views
@@ -84,9 +85,13 @@ def library(page: Page, subject: Subject) -> None:
 
 
 def song(page: Page, subject: Subject) -> None:
-    """Show a song with the reason for one neighbour."""
-    chosen = subject.song()
-    go(page, subject, f"#/song/{chosen['id']}", "#near-learned .song-row")
+    """Show a song and what is near it."""
+    go(page, subject, f"#/song/{subject.song()['id']}", "#near-learned .song-row")
+
+
+def why(page: Page, subject: Subject) -> None:
+    """Show the reason for one neighbour of a song."""
+    song(page, subject)
     page.locator("#near-learned .song-row", has=page.locator(".mark-agree")).first.locator(".row-why").click()
     expect(page.locator(".why-body")).to_be_visible()
 
@@ -149,6 +154,7 @@ def empty(page: Page, subject: Subject) -> None:
 VIEWS: dict[str, Callable[[Page, Subject], None]] = {
     "library": library,
     "song": song,
+    "why": why,
     "listen": listen,
     "map": map_,
     "playlists": playlists,

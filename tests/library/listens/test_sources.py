@@ -30,9 +30,9 @@ LISTENS = [("ann", "Björk", "", 3, 0), ("bob", "Sigur Rós", "", 4, 0)]
         TEXT.replace("\n", "\r").encode(),
         b"\n\n" + TEXT.encode(),
         TEXT.rstrip().encode(),
-        gzip.compress(TEXT.encode()),
-        gzip.compress(TEXT.encode("utf-16")),
-        gzip.compress(TEXT[:30].encode()) + gzip.compress(TEXT[30:].encode()),
+        gzip.compress(TEXT.encode(), mtime=0),
+        gzip.compress(TEXT.encode("utf-16"), mtime=0),
+        gzip.compress(TEXT[:30].encode(), mtime=0) + gzip.compress(TEXT[30:].encode(), mtime=0),
     ],
 )
 def test_a_table_is_the_same_in_any_encoding_line_end_and_packing(write, listens, content):

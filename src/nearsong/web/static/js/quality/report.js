@@ -8,7 +8,7 @@ import { longTime, number } from "../format.js";
 import { decision, headline, MEANINGS, NAMES } from "./words.js";
 
 const PANELS = [
-  ["known", "Among songs it learned from", "A song of an artist it was not shown: are the right songs of the others near it?"],
+  ["known", "Among songs it learned from", "A song of an artist it was not shown, among the songs it did learn from: are the right ones near it?"],
   ["unknown", "Among artists it never saw", "The same, among songs of artists none of which it was shown: music nobody has told it about."],
 ];
 
