@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,12 @@ import music_library
 
 settings.register_profile("nearsong", deadline=None)  # no test asserts a time
 settings.load_profile("nearsong")
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C also where the tests were started in the background, which makes them and their children deaf to it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

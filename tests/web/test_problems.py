@@ -74,7 +74,8 @@ def test_every_error_of_ours_has_its_status_and_its_kind(client, monkeypatch, er
         raise error
 
     monkeypatch.setattr(client.service.snapshot, "similar", fail)
-    answer = client.get("/api/v1/similar?seed=1")
+    # of several seeds: those of one may be answered together with others, another way
+    answer = client.get("/api/v1/similar?seed=1&seed=2")
     found = fields(answer)
     assert (found["status"], found["type"]) == (status, kind)
     assert "secret" not in found["detail"]
