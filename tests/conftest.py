@@ -20,7 +20,7 @@ settings.load_profile("nearsong")
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C also where the tests were started in the background, which makes them and their children deaf to it."""
+    """Hear Ctrl-C also where tests run in the background, which makes them and their children deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
