@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -19,6 +20,16 @@ from nearsong.web.service import Service
 from nearsong.web.settings import ServeSettings
 
 ADDRESS = "http://127.0.0.1:8337"
+
+
+async def _use_anyio() -> None:
+    async with await anyio.open_file(__file__) as file, anyio.create_task_group() as group:
+        group.start_soon(file.read)
+
+
+# anyio imports itself piece by piece as it is used, and pytest, which rewrites it because it is a plugin, parses each
+# piece; Python 3.11 cannot make syntax trees in two threads at once. So all pieces are imported here, in one thread.
+anyio.run(_use_anyio)
 
 
 class InProcess(httpx.BaseTransport):

@@ -11,6 +11,7 @@ Positions take minutes and stay; what songs are called, and how often they were 
 
 import os
 import secrets
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.map_layout import layout
 from nearsong.library.song_map import STEPS, packed, song_columns
+from nearsong.model.plain_arrays import read_array
 
 if TYPE_CHECKING:
     from nearsong.library.library import Library
@@ -89,14 +91,14 @@ def drawn(snapshot: "Snapshot") -> DrawnMap | None:
     """Return the map of the model that answers; None if there is none, or it is not as it was written."""
     model = snapshot.model
     try:
-        with open(_file_of(snapshot.space.cache, model), "rb") as file:
-            parts = np.load(file, allow_pickle=False)
-            facts, ids, steps = parts["facts"], parts["ids"], parts["steps"]
+        with zipfile.ZipFile(_file_of(snapshot.space.cache, model)) as archive:
+            facts, ids, steps = (read_array(archive, name) for name in ("facts", "ids", "steps"))
     except Exception:  # whatever a damaged file does to its reader, it is no map
         return None
     whole = (
         facts.tolist() == _facts(model)
-        and (ids.dtype, ids.ndim, steps.dtype, steps.shape) == (np.int64, 1, np.uint16, (len(ids), 2))
+        and (ids.dtype, ids.ndim, steps.dtype, steps.shape)
+        == (np.dtype(np.int64), 1, np.dtype(np.uint16), (len(ids), 2))
         and bool((np.diff(ids) > 0).all())
     )
     return DrawnMap(model.id, ids, _points(steps)) if whole else None

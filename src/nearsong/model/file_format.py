@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError, ModelFileError
+from nearsong.model.plain_arrays import array_names, read_array
 
 FORMAT = "nearsong model"
 VERSION = 1
@@ -114,20 +115,19 @@ def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[A
                 raise foreign
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError) as error:
         raise foreign from error
-    file.seek(0)
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            header = _parse(archive[_HEADER])
+        with zipfile.ZipFile(file) as archive:
+            header = _parse(read_array(archive, _HEADER))
             if header is None or header.get("format") != FORMAT:
                 raise foreign
             version = header.get("version")
             if version != VERSION:
                 raise _other_version(path, version)
-            arrays = {name: archive[name] for name in archive.files if name != _HEADER}
+            arrays = {name: read_array(archive, name) for name in array_names(archive) if name != _HEADER}
         whole = header.pop("checksum", None) == _checksum(header, arrays)
     except ModelFileError:
         raise
-    except Exception as error:  # numpy and zipfile raise of everything on damaged bytes
+    except Exception as error:  # damaged bytes raise of everything
         raise damaged from error
     if not whole:
         raise damaged
