@@ -108,7 +108,7 @@ def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "Dem
 
 def _train(console: Console) -> "TrainingReport":
     with opened(None) as lib, showing() as show:
-        report: TrainingReport = lib.train(progress=show, note=show.note)
+        report: TrainingReport = lib.train(progress=show)
         active = next(row for row in lib.models() if row.id == lib.active_model)
     show_report(report, console)
     console.print(f"Model {active.id} ({active.kind}) answers.")

@@ -92,7 +92,7 @@ def _run(
         settings = replace(settings, losses=chosen)
     choice = ListenerChoice(listeners, min_plays, gap_minutes)
     with opened(library) as lib, showing() as show:
-        report = getattr(lib, what)(settings, choice, progress=show, note=show.note)
+        report = getattr(lib, what)(settings, choice, progress=show)
         active = lib.active_model
         answers = [f"Model {row.id} ({row.kind}) answers." for row in lib.models() if row.id == active]
     if as_json:

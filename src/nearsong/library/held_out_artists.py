@@ -30,7 +30,6 @@ from nearsong.model.selection import (
 )
 
 Progress = Callable[[str, int, int], None]
-Note = Callable[[str], None]
 
 _MOST_THREADS = 4  # beyond, they wait for one another's Python
 _LOOK_UP = 0.2  # seconds after which an interrupt is noticed

@@ -19,7 +19,6 @@ from nearsong.library.training import TrainingData, TrainingReport, TrainingSett
 from nearsong.model import SimilarityModel
 
 Progress = Callable[[str, int, int], None]
-Note = Callable[[str], None]
 
 REFUSED = "training_refused"
 """Setting: what there was to learn from when a metric was last not taken."""
@@ -206,7 +205,6 @@ def train_library(
     choice: ListenerChoice,
     *,
     progress: Progress = lambda stage, done, total: None,
-    note: Note = lambda text: None,
 ) -> tuple[int | None, TrainingReport]:
     """Learn a metric from the library's listens and let it answer, if it is better than none.
 
@@ -218,7 +216,7 @@ def train_library(
     """
     ear_id = _current(store)
     data, how = training_data(store, ear_id, choice, settings, progress)
-    trained = train(load_ear(store, ear_id), data, settings, progress=progress, note=note)
+    trained = train(load_ear(store, ear_id), data, settings, progress=progress)
     report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {how}."))
     if store.models.current_ear != ear_id:
         raise LibraryError("the codebook was changed while this ran, so the metric does not fit; train again.")
@@ -260,7 +258,6 @@ def evaluate_library(
     choice: ListenerChoice,
     *,
     progress: Progress = lambda stage, done, total: None,
-    note: Note = lambda text: None,
 ) -> TrainingReport:
     """Measure on held-out artists how good the active model's way of learning is, with the listens there are now."""
     ear_id = _current(store)
@@ -282,7 +279,6 @@ def evaluate_library(
         model=imported,
         seen=seen,
         progress=progress,
-        note=note,
     )
 
 

@@ -176,7 +176,6 @@ class Library:
         listeners: ListenerChoice | None = None,
         *,
         progress: Progress = _silent,
-        note: Note = _unheard,
     ) -> TrainingReport:
         """Learn a metric from the listens; it answers from then on, if it is better than none.
 
@@ -191,7 +190,6 @@ class Library:
             settings or TrainingSettings(),
             listeners or ListenerChoice(),
             progress=progress,
-            note=note,
         )
         if taken is not None:
             self.space.build_graph(progress)
@@ -203,7 +201,6 @@ class Library:
         listeners: ListenerChoice | None = None,
         *,
         progress: Progress = _silent,
-        note: Note = _unheard,
     ) -> TrainingReport:
         """Measure again on held-out artists, with the songs and listens there are now; changes nothing."""
         return evaluate_library(
@@ -211,7 +208,6 @@ class Library:
             settings or TrainingSettings(),
             listeners or ListenerChoice(),
             progress=progress,
-            note=note,
         )
 
     def models(self) -> list[ModelRow]:

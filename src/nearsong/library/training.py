@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.held_out_artists import HeldOut, Note, Progress, Steps, one_thread_each
+from nearsong.library.held_out_artists import HeldOut, Progress, Steps, one_thread_each
 from nearsong.library.held_out_report import TrainingReport
 from nearsong.library.training_data import (
     FEWEST_ARTISTS,
@@ -54,7 +54,6 @@ def train(
     settings: TrainingSettings | None = None,
     *,
     progress: Progress = lambda stage, done, total: None,
-    note: Note = lambda text: None,
 ) -> Trained:
     """Learn a metric from listeners, and judge it on artists it was not shown.
 
@@ -68,8 +67,6 @@ def train(
         By default the data decides.
     progress : callable, optional
         Called with a stage's name, steps done and steps in all.
-    note : callable, optional
-        Called with what a user should know while waiting; what the report says is not said here too.
 
     Returns
     -------
@@ -126,13 +123,12 @@ def evaluate(
     model: SimilarityModel | None = None,
     seen: bool = False,
     progress: Progress = lambda stage, done, total: None,
-    note: Note = lambda text: None,
 ) -> TrainingReport:
     """Judge again on held-out artists, without learning anything to keep.
 
     Parameters
     ----------
-    data, settings, progress, note
+    data, settings, progress
         As for :func:`train`.
     loss, C : str and float, optional
         What to learn with in each split; without them nothing is learned. If they were chosen on the same listens,

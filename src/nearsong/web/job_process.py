@@ -100,7 +100,7 @@ def train(spec: Spec, tell: Teller) -> dict[str, Any]:
     from nearsong.library.training_words import PLAIN, advice, sentences
 
     with Library.open(spec["place"], create=False) as library:
-        report = library.train(progress=tell.progress, note=tell.note)
+        report = library.train(progress=tell.progress)
         model = library.active_model
     return {
         "decision": report.decision,
