@@ -111,6 +111,13 @@ def test_requests_are_counted_by_route_and_not_by_address(client):
     assert "/songs/1" not in text
 
 
+def test_prometheus_finds_the_numbers_where_it_looks_by_itself(client):
+    answer = client.get("/metrics")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert "nearsong_songs 72.0" in answer.text
+    assert "/metrics" not in client.get("/openapi.json").json()["paths"]
+
+
 def test_two_services_count_apart(make_client):
     first, second = make_client(), make_client()
     first.get("/api/v1/health")

@@ -48,6 +48,7 @@ def create_app(service: Service) -> FastAPI:
     for part in (status, songs, similar, query, playlists, map, listens, model, jobs):
         api.include_router(part.router)
     app.include_router(api)
+    app.add_api_route("/metrics", status.metrics, include_in_schema=False)  # where Prometheus looks unless told
     app.include_router(subsonic.router, prefix="/rest")
     settings = service.settings
     app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_PER_MINUTE, per=60)
