@@ -4,6 +4,7 @@ import asyncio
 import base64
 import re
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,8 +31,6 @@ READY = {
     "quality": "#cold-sentence",
 }
 """View -> what is on the page when it can be used."""
-
-POSITION = "async (least) => (await import('/static/js/player.js')).player.position > least"
 
 expect.set_options(timeout=PATIENCE)
 
@@ -173,9 +172,27 @@ def in_turn(page: Page, seen: Callable[[], list[str]], wanted: list[str]) -> Non
 # ---------------------------------------------------------------- what one does
 
 
+def position(page: Page) -> float:
+    """Return how far the player is in its song, in seconds."""
+    return page.evaluate("async () => (await import('/static/js/player.js')).player.position")
+
+
 def played(page: Page, least: float) -> None:
     """Wait until the player has come so far in the song."""
-    page.wait_for_function(POSITION, arg=least)
+    until(page, lambda: position(page) > least)
+
+
+def sought_back(page: Page, most: float) -> None:
+    """Wait until the player is no farther than this in the song."""
+    until(page, lambda: position(page) < most)
+
+
+def until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Wait for what has to be asked for; `wait_for_function` takes a promise that is to come for a yes."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not come about"
+        page.wait_for_timeout(50)
 
 
 def open_menu(row: Locator) -> None:

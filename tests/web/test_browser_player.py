@@ -8,7 +8,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 import music_library
-from browsing import in_turn, open_menu, played, remember, rows, titles
+from browsing import in_turn, open_menu, played, position, remember, rows, sought_back, titles
 from nearsong.library import Library
 from nearsong.library.file_tags import write_tags
 from nearsong.library.records import Tags
@@ -37,10 +37,6 @@ def open_long(page: Page) -> None:
     expect(rows(page)).to_have_count(1)
     rows(page).first.locator(".row-line").click(position={"x": 400, "y": 10})
     played(page, 0.2)
-
-
-def position(page: Page) -> float:
-    return page.evaluate("async () => (await import('/static/js/player.js')).player.position")
 
 
 def is_later_part(answer) -> bool:
@@ -83,12 +79,12 @@ def test_keys_seek_ten_seconds_and_by_the_bar(visit, long_served):
     page.keyboard.press("Shift+ArrowRight")
     played(page, 10)
     page.keyboard.press("Shift+ArrowLeft")
-    page.wait_for_function("async () => (await import('/static/js/player.js')).player.position < 9")
+    sought_back(page, 9)
     page.locator("#seek").focus()
     page.keyboard.press("PageUp")  # a tenth of the song
     played(page, 40)
     page.keyboard.press("Home")
-    page.wait_for_function("async () => (await import('/static/js/player.js')).player.position < 9")
+    sought_back(page, 9)
 
 
 def test_the_next_song_follows_by_key_and_by_itself(visit, served):

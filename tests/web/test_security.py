@@ -59,7 +59,15 @@ def test_a_port_that_is_none_is_refused(port):
 # ---- the token
 
 
-PRIVATE = ["/api/v1/status", "/api/v1/songs", "/api/v1/songs/1/audio", "/api/v1/metrics", "/metrics", "/openapi.json", "/docs"]
+PRIVATE = [
+    "/api/v1/status",
+    "/api/v1/songs",
+    "/api/v1/songs/1/audio",
+    "/api/v1/metrics",
+    "/metrics",
+    "/openapi.json",
+    "/docs",
+]
 
 
 @pytest.mark.parametrize(
