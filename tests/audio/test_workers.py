@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -174,6 +175,25 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not Path(f"/proc/{worker}").exists()
+
+
+@pytest.mark.parametrize("n_files", [1, 50])
+@pytest.mark.parametrize("how", ["without the line", "from standard input"])
+def test_a_script_that_workers_cannot_start_from_is_told_so(tmp_path, how, n_files):
+    """Workers of such a script end before they take a file; no file is blamed, and nothing waits for them."""
+    script = tmp_path / "scan.py"
+    script.write_text(
+        "from nearsong.audio import load_frames, map_audio_files\n"
+        f"print(list(map_audio_files(load_frames, ['no.wav'] * {n_files}, workers=2)))\n"
+    )
+    command, source = ([script], None) if how == "without the line" else (["-"], script.read_bytes())
+    ended = subprocess.run([sys.executable, *command], input=source, capture_output=True, cwd=tmp_path, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout == b""
+    assert re.search(
+        rb"NearsongError: worker processes cannot go on .* a script must be a file and call this under `if __name__",
+        ended.stderr,
+    )
 
 
 def test_settings_that_cannot_work_are_refused():

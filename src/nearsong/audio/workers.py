@@ -94,7 +94,9 @@ def map_audio_files(
                 running[_schedule(pool, timeout, path)] = path
             if not running:
                 break
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            if not done and not pool.active:
+                raise _no_workers("all of them have ended")
             for future in done:
                 path = running.pop(future)
                 yield path, _outcome(future, path, timeout)
@@ -316,11 +318,15 @@ def _schedule(pool: Any, timeout: float | None, path: Path, *arguments: Any) -> 
     try:
         future: Future[Any] = pool.schedule(_apply, args=[path, *arguments], timeout=timeout)
     except RuntimeError as error:
-        raise NearsongError(
-            f"worker processes cannot go on ({error}); {_IMPORTABLE}, and a script must call this under "
-            '`if __name__ == "__main__":`.'
-        ) from error
+        raise _no_workers(error) from error
     return future
+
+
+def _no_workers(reason: object) -> NearsongError:
+    return NearsongError(
+        f"worker processes cannot go on ({reason}); {_IMPORTABLE}, and a script must be a file and call this under "
+        '`if __name__ == "__main__":`.'
+    )
 
 
 def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
@@ -332,6 +338,8 @@ def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
         return UnreadableAudioError(
             path, f"its decoder crashed (exit code {expired.exitcode}); convert it to another format."
         )
+    except BrokenProcessPool as error:  # no file's fault
+        raise _no_workers(error) from error
     except Exception as problem:
         return UnreadableAudioError(path, f"could not be processed ({type(problem).__name__}: {problem}).")
     return result if error is None else error
