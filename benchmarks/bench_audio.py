@@ -8,6 +8,8 @@ histograms with 1,024 codewords) for tau = 1 and 4; ``ratio`` is the scan's time
 next to nothing, so what comes after it is a larger share there.
 ``peers``: songs a second from file to vector, of ours and of other programs that hear similarity, each in a process
 of its own and on whole songs. pymusly brings no decoder; it gets the samples that ours decodes, in that time.
+``convert_FORM``: seconds of converting files for a player that cannot play them, to FLAC or to MP3 of 128 kbit/s, and
+of decoding and resampling the same files as a scan does; ``ratio`` is the first to the second.
 ``memory``: peak of a scan's worker process on one very long file, and what it holds before it opens the file.
 
 The music is a folder of yours (``--music``) or a soundtrack that is fetched once into benchmarks/.music.
@@ -26,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -36,6 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from music import FORMATS, in_format, music_files, repeat_file, seconds_of, synthesised_music, whole_songs
 from nearsong.audio import SAMPLE_RATE, DeltaMFCC, load_audio, load_frames, map_audio_files, stream_audio
+from nearsong.audio.convert import Form, convert_file, facts_of
 from nearsong.encoding import Codebook
 from nearsong.model import SimilarityModel
 
@@ -192,6 +196,39 @@ def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
         yield line if ending == "wav" else line | {"allowed_ratio": ALLOWED["ratio"]}
 
 
+# ---- for players
+
+
+def measure_convert(music: Music) -> Iterator[dict[str, Any]]:
+    files = music.as_format("m4a")
+    target = music.folder / "converted"
+
+    def convert(form: Form, path: Path) -> None:
+        with FileIO(path) as file:
+            convert_file(path, facts_of(file), target, form, longest_seconds=36_000, most_bytes=1 << 32)
+
+    forms = [Form(), Form(128)]
+    works = [lambda path: deque(stream_audio(path), maxlen=0), *(partial(convert, form) for form in forms)]
+    with one_core():
+        best = np.full((len(files), len(works)), np.inf)
+        for _ in range(music.sizes["rounds"]):
+            for row, path in enumerate(files):
+                best[row] = np.minimum(best[row], [wall(partial(work, path)) for work in works])
+    decoding, *seconds = best.sum(axis=0).tolist()
+    length = sum(seconds_of(path) for path in files)
+    for form, taken in zip(forms, seconds, strict=True):
+        yield {
+            "case": f"convert_{form.ending}",
+            "songs": len(files),
+            "audio_seconds": round(length),
+            "music": music.name,
+            "decode_seconds": round(decoding, 3),
+            "seconds": round(taken, 3),
+            "ratio": round(taken / decoding, 3),
+            "times_real_time": round(length / taken),
+        }
+
+
 # ---- other programs
 
 
@@ -274,7 +311,13 @@ def measure_memory(music: Music) -> Iterator[dict[str, Any]]:
             path.unlink()
 
 
-CASES = {"mfcc": measure_mfcc, "scan": measure_scan, "peers": measure_peers, "memory": measure_memory}
+CASES = {
+    "mfcc": measure_mfcc,
+    "scan": measure_scan,
+    "convert": measure_convert,
+    "peers": measure_peers,
+    "memory": measure_memory,
+}
 
 
 def main() -> None:

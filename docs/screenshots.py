@@ -8,6 +8,7 @@ Needs the development tools (``pip install -e .[dev]``) and a ``chromium``.
 import argparse
 import io
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -209,7 +210,8 @@ def serving(place: Path) -> Iterator[str]:
     """Run ``nearsong serve`` on a library; give its address."""
     command = [sys.executable, "-u", "-m", "nearsong", "serve", "--library", str(place), "--port", "0"]
     place.parent.mkdir(exist_ok=True)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    usual = os.environ | {"NEARSONG_LIBRARY": str(place.absolute())}  # or the page names this folder
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=usual)
     try:
         assert process.stdout is not None
         line = next((line for line in process.stdout if "http://" in line), "")

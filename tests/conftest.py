@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 import music_library
+import postgres_server
 
 settings.register_profile("nearsong", deadline=None)  # no test asserts a time
 settings.load_profile("nearsong")
@@ -52,6 +53,15 @@ def trained(trained_file, tmp_path):
     shutil.copy(trained_file, tmp_path / "library.sqlite")
     with Library.open(tmp_path / "library.sqlite") as library:
         yield library
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A PostgreSQL server of our own, from Debian's packages."""
+    if not postgres_server.PROGRAMS:
+        pytest.skip("no PostgreSQL server is installed here (Debian: apt-get install postgresql)")
+    with postgres_server.running() as server:
+        yield server
 
 
 @pytest.fixture

@@ -30,14 +30,14 @@ def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     said = nearsong(
         "serve", "--host", "0.0.0.0", "--port", 9000, "--token", "correct-horse-42", "--host-name", "music.example",
         "--host-name", "other.example", "--upload-megabytes", 7, "--keep", tmp_path, "--secure-cookie", "--log",
-        "--open",
+        "--open", "--no-plays",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
     assert said.returncode == 0, said.stderr
     ((_, settings, more),) = started
     names = ("music.example", "other.example")
     assert settings == ServeSettings(
-        "0.0.0.0", 9000, "correct-horse-42", names, 7, keep=tmp_path, secure_cookie=True, verbose=True
+        "0.0.0.0", 9000, "correct-horse-42", names, 7, keep=tmp_path, plays=False, secure_cookie=True, verbose=True
     )
     assert more["browser"] is True
 

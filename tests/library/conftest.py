@@ -1,16 +1,8 @@
 """Music to scan, an ear to hear it with, and libraries in SQLite and in a real PostgreSQL server."""
 
 import contextlib
-import glob
 import multiprocessing
 import os
-import secrets
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -26,7 +18,7 @@ from nearsong.library import codebook
 from nearsong.library import scan as scanning
 from nearsong.library.projection import Placer
 from nearsong.library.scan import ScanReport, scan
-from nearsong.library.store import Store, schema
+from nearsong.library.store import Store
 from nearsong.model import Ear, Encoder
 
 RATE = 22_050
@@ -121,86 +113,6 @@ def heard(monkeypatch) -> HeardHere:
 
 
 # ---- libraries
-
-
-@dataclass(frozen=True)
-class Server:
-    """A PostgreSQL server of our own."""
-
-    port: int
-    password: str
-    free: list[str] = field(default_factory=list)
-
-    def url(self, database: str, password: str | None = None) -> str:
-        return f"postgresql://nearsong:{password or self.password}@127.0.0.1:{self.port}/{database}"
-
-    def new_schema(self) -> str:
-        """Make a schema, which is quicker than a database and as good, and return its URL."""
-        name = f"library_{secrets.token_hex(6)}"
-        self.run(f"CREATE SCHEMA {name}")
-        return f"{self.url('postgres')}?options=-csearch_path%3D{name}"
-
-    def run(self, command: str, place: str | None = None) -> None:
-        """Run a command of SQL."""
-        import psycopg
-
-        with psycopg.connect(place or self.url("postgres"), autocommit=True) as connection:
-            connection.execute(command)
-
-    def take_back(self, place: str) -> None:
-        """Empty a library, so that another test can have it: that is quicker than to make one."""
-        tables = [table.name for table in reversed(schema.metadata.sorted_tables)]
-        keep = f"INSERT INTO settings VALUES ('schema', '{schema.VERSION}')"
-        self.run("; ".join([*(f"DELETE FROM {name}" for name in tables), keep]), place)
-        self.free.append(place)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """Start a server from Debian's packages in a folder of its own."""
-    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
-    if not programs:
-        pytest.skip("no PostgreSQL server is installed here (Debian: apt-get install postgresql)")
-    bin = os.path.dirname(programs[-1])
-    folder = tempfile.mkdtemp(prefix="nearsong-postgres-", dir="/tmp")  # short: it holds a socket
-    as_whom: dict[str, object] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    if os.geteuid() == 0:  # which the server refuses to be
-        as_whom |= {"user": "nobody", "group": "nogroup", "extra_groups": []}
-        shutil.chown(folder, "nobody", "nogroup")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = Server(port, secrets.token_hex(8))
-    word = Path(folder, "password")
-    word.write_text(server.password)
-    word.chmod(0o644)
-    data = os.path.join(folder, "data")
-    setup = ["-D", data, "-U", "nearsong", "-A", "scram-sha-256", f"--pwfile={word}", "-E", "UTF8", "--locale=C"]
-    subprocess.run([f"{bin}/initdb", "--no-sync", *setup], check=True, timeout=120, **as_whom)
-    settings = ["fsync=off", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}", "max_connections=60"]
-    command = [f"{bin}/postgres", "-D", data, "-p", str(port), *(part for text in settings for part in ("-c", text))]
-    process = subprocess.Popen(command, **as_whom)
-    try:
-        _wait_for(server, process)
-        yield server
-    finally:
-        process.send_signal(signal.SIGQUIT)  # at once, without keeping anything
-        process.wait(60)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait_for(server: Server, process: "subprocess.Popen[bytes]") -> None:
-    import psycopg
-
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            psycopg.connect(server.url("postgres"), connect_timeout=2).close()
-            return
-        except psycopg.OperationalError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 import music_library
 from nearsong.errors import LibraryError
@@ -17,6 +18,7 @@ from nearsong.library import Library
 from nearsong.library.importing import import_listens
 from nearsong.library.scan import scan
 from nearsong.library.store import Store
+from nearsong.library.store.database import Database
 
 
 def refused(place: str) -> str:
@@ -104,6 +106,76 @@ def test_a_connection_that_was_lost_is_made_again(postgres):
             "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
         assert store.songs.roots() == ["/a"]
+
+
+def test_a_server_that_goes_away_is_told_from_a_wrong_address_and_found_again(postgres):
+    with contextlib.closing(Store(postgres.new_schema())) as store:
+        store.songs.add_root("/a")
+        postgres.stop()
+        try:
+            with pytest.raises(LibraryError) as caught:
+                store.songs.roots()
+        finally:
+            postgres.start()
+        assert str(caught.value).startswith(f"the library {store.name} does not answer just now (connection failed: ")
+        assert str(caught.value).endswith("); it is found again as soon as its server runs.")
+        assert store.songs.roots() == ["/a"]
+
+
+def test_one_that_ends_in_the_middle_of_a_question_is_away_too(postgres):
+    end = sa.select(sa.func.pg_terminate_backend(sa.func.pg_backend_pid()))
+    with (
+        contextlib.closing(Database(postgres.new_schema())) as database,
+        pytest.raises(LibraryError, match=r"does not answer just now \(.*\); it is found again"),
+        database.reading() as connection,
+    ):
+        connection.execute(end)
+
+
+def test_more_questions_at_once_than_there_are_connections_are_told_to_try_again(postgres, monkeypatch):
+    with contextlib.closing(Database(postgres.new_schema())) as database, contextlib.ExitStack() as asking:
+        monkeypatch.setattr(database._engine.pool, "_timeout", 0.01)
+        for _ in range(15):
+            asking.enter_context(database.reading())
+        with (
+            pytest.raises(LibraryError, match=r"does not answer just now \(too many wait for it\); try again\."),
+            database.reading(),
+        ):
+            pass
+
+
+def test_closing_ends_what_another_thread_waits_for(postgres):
+    place = postgres.new_schema()
+    with contextlib.closing(Store(place)) as busy:
+        store, said, begun = Store(place), [], threading.Event()
+
+        def wait() -> None:
+            begun.set()
+            with pytest.raises(LibraryError) as caught, store.writing():
+                pass
+            said.append(str(caught.value))
+
+        waiter = threading.Thread(target=wait)
+        with busy.writing():
+            waiter.start()
+            begun.wait(30)
+            store.close()
+            waiter.join(30)  # it would wait a minute for its turn
+            assert not waiter.is_alive()
+        assert len(said) == 1
+        assert "does not answer just now" in said[0] or "was closed" in said[0]
+        with pytest.raises(LibraryError, match=r"^the library postgresql://.* was closed\.$"):
+            store.songs.roots()
+
+
+def test_a_copy_of_a_library_does_not_get_its_maps_and_graphs(postgres):
+    place, other = postgres.new_schema(), postgres.new_schema()
+    with contextlib.closing(Store(place)) as store, contextlib.closing(Store(other)) as copy:
+        assert store.cache.parent == copy.cache.parent
+        assert store.cache != copy.cache
+        with contextlib.closing(Store(store.place)) as same:
+            assert same.cache == store.cache
+        assert postgres.password not in str(store.cache)
 
 
 def test_writers_take_turns_so_that_each_sees_what_the_other_wrote(postgres):

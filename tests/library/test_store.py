@@ -128,7 +128,7 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path, table):
 def test_a_later_format_is_refused(store, place):
     with store.writing() as connection:
         store.models.set(connection, "schema", 99)
-    with pytest.raises(LibraryError, match="has format 99, and this nearsong reads 2; use the nearsong that made it"):
+    with pytest.raises(LibraryError, match="has format 99, and this nearsong reads 3; use the nearsong that made it"):
         Store(place)
 
 

@@ -63,6 +63,7 @@ def test_a_body_that_is_no_json_is_the_callers_mistake(client, body):
         (UnclearSongError("no song is called x."), 404, "urn:nearsong:no-such-song"),
         (EmptyLibraryError("there are no songs yet."), 409, "urn:nearsong:empty-library"),
         (LibraryError("the library x was kept busy by another program; try again."), 503, "urn:nearsong:busy"),
+        (LibraryError("the library secret@x does not answer just now (why)."), 503, "urn:nearsong:busy"),
         (LibraryError("there is no model 7."), 409, "urn:nearsong:library"),
         (InvalidInputError("n=0 is too few."), 400, "urn:nearsong:invalid-input"),
         (UnreadableAudioError("/tmp/secret/x.mp3", "is no audio."), 422, "urn:nearsong:unusable-audio"),

@@ -1,12 +1,15 @@
 """What requests share: there as soon as the songs are read, and anew when a job has brought some."""
 
 import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from nearsong.errors import LibraryError
 from nearsong.library.snapshot import Snapshot
-from nearsong.web.service import Service
+from nearsong.web.service import MOST_SAID, Service
 
 WAIT = 30  # seconds until a test that hangs fails
 
@@ -67,3 +70,70 @@ def test_songs_are_looked_for_at_once_when_a_job_has_ended(trained, monkeypatch)
     assert enough.wait(WAIT)
     service.close()
     assert looked[:8] == [False, False, False, True, False, False, False, False]
+
+
+def test_a_library_that_is_gone_is_said_once_and_once_that_it_is_back(trained, monkeypatch, caplog):
+    monkeypatch.setattr("nearsong.web.service.LOOK_SECONDS", 0.01)
+    service, file = Service(trained), Path(trained.place)
+    looks, look = [], service._look_once
+
+    def counted(ended):
+        looks.append(1)
+        return look(ended)
+
+    def wait_for_looks() -> None:
+        enough, deadline = len(looks) + 5, time.monotonic() + WAIT
+        while len(looks) < enough:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    monkeypatch.setattr(service, "_look_once", counted)
+    service.start()
+    try:
+        wait_for_looks()
+        for _ in range(2):  # the second time it is said again
+            moved = file.rename(file.with_name("elsewhere.sqlite"))
+            wait_for_looks()
+            moved.rename(file)
+            wait_for_looks()
+    finally:
+        service.close()
+    gone = f"the library could not be read anew: the library file {file} is gone; put it back."
+    assert [record.getMessage() for record in caplog.records] == [gone, "the library can be read again."] * 2
+
+
+def test_the_log_tells_of_few_troubles_however_many_there_are(trained, monkeypatch, caplog):
+    monkeypatch.setattr("nearsong.web.service.LOOK_SECONDS", 0.01)
+    service, looks, enough = Service(trained), [], threading.Event()
+
+    def fail(_ended):
+        looks.append(1)
+        if len(looks) > 3 * MOST_SAID:
+            enough.set()
+        raise LibraryError(f"trouble {len(looks)}")
+
+    monkeypatch.setattr(service, "_look_once", fail)
+    service.start()
+    assert enough.wait(WAIT)
+    service.close()
+    assert len(caplog.records) == MOST_SAID
+
+
+def test_a_look_that_hangs_does_not_keep_the_service_from_ending(trained, monkeypatch):
+    monkeypatch.setattr("nearsong.web.service.CLOSE_SECONDS", 0.01)
+    service, begun, over = Service(trained), threading.Event(), threading.Event()
+
+    def hang(ended):
+        begun.set()
+        assert over.wait(WAIT)
+        return ended
+
+    monkeypatch.setattr(service, "_look_once", hang)
+    service.start()
+    (looking,) = [thread for thread in threading.enumerate() if thread.name == "nearsong-refresh"]
+    assert begun.wait(WAIT)
+    service.close()
+    assert looking.is_alive()
+    over.set()
+    looking.join(WAIT)
+    assert not looking.is_alive()

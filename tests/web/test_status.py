@@ -30,6 +30,16 @@ def test_settings_are_told(make_client, tmp_path):
     assert (found["may_add_folders"], found["may_keep"], found["upload_megabytes"]) == (False, True, 7)
 
 
+def test_a_library_in_a_place_of_its_own_is_told_to_this_machine_only(client, make_client, monkeypatch):
+    place = client.service.library.place
+    assert client.get("/api/v1/status").json()["library"] == place
+    monkeypatch.setenv("NEARSONG_LIBRARY", place)
+    assert client.get("/api/v1/status").json()["library"] is None
+    monkeypatch.delenv("NEARSONG_LIBRARY")
+    away = make_client(token="correct-horse-42", host="0.0.0.0")
+    assert away.get("/api/v1/status", headers={"Authorization": "Bearer correct-horse-42"}).json()["library"] is None
+
+
 def test_an_empty_library_teaches(empty_client):
     found = empty_client.get("/api/v1/status").json()
     assert (found["songs"], found["model"], found["step"]) == (0, None, "scan")

@@ -191,7 +191,7 @@ def test_a_stream_is_the_file_whole_or_in_parts(player):
     song = player.snapshot.space.songs[4]
     with open(song.path, "rb") as file:
         data = file.read()
-    for asked in ({}, {"maxBitRate": 64, "format": "mp3"}):
+    for asked in ({}, {"format": "raw", "maxBitRate": 64}, {"maxBitRate": 0}):
         response = player.response("stream", id=song.id, **asked)
         assert response.content == data
     for method in ("stream", "download"):

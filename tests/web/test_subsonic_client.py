@@ -147,7 +147,7 @@ def test_what_the_client_streams_is_the_file(play, own_server, number):
     data = Path(song.path).read_bytes()
 
     async def session(connection):
-        for way in (connection.stream(str(number)), connection.stream(str(number), max_bit_rate=64, tformat="mp3")):
+        for way in (connection.stream(str(number)), connection.stream(str(number), max_bit_rate=64, tformat="raw")):
             response = await way
             assert await response.read() == data
             assert response.headers["Content-Length"] == str(len(data))
@@ -155,6 +155,9 @@ def test_what_the_client_streams_is_the_file(play, own_server, number):
         part = await connection.stream(str(number), byte_range="bytes=1000-1999")
         assert (part.status, await part.read()) == (206, data[1000:2000])
         assert await (await connection.download(str(number))).read() == data
+        small = await connection.stream(str(number), max_bit_rate=64, tformat="mp3")
+        assert small.headers["Content-Type"] == "audio/mpeg"
+        assert len(await small.read()) == int(small.headers["Content-Length"]) < 64_000 / 8 * 3
         with pytest.raises(DataNotFoundError, match="no song 999"):
             await connection.stream("999")
 
@@ -215,14 +218,24 @@ def test_the_client_keeps_changes_and_deletes_a_playlist(play, own_server):
     play(session)
 
 
-def test_the_client_sees_scans_and_reports_what_it_plays(play):
+def test_the_client_sees_scans_and_reports_what_it_plays(play, own_server):
+    library = own_server[0].library
+    library.played.forget()
+
     async def session(connection):
         status = await connection.get_scan_status()
         assert (status.scanning, status.count) == (False, 72)
         assert await connection.scrobble("3", submission=True) is True
+        assert await connection.scrobble("4", submission=False) is True
+        assert await connection.scrobble("5", submission=True, listen_time=1_700_000_000) is True
         assert await connection.get_now_playing() == []
 
     play(session)
+    library.played.gather()
+    assert [source.rows for source in library.listens() if source.format == "played"] == [2]
+    assert [(play.listener, play.heard.title) for play in library._store.plays.all()] == [
+        ("anyone", library.find(song).title) for song in (3, 5)
+    ]
 
 
 def test_what_is_not_supported_is_not_found(play):

@@ -8,6 +8,7 @@ import os
 import stat
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ _CONTAINERS = (
 _NOT_MUSIC = {"MPEG_LAYER_I", "mp1", "mp1float"}
 
 
-class _DecoderError(Exception):
+class DecoderError(Exception):
     """One of the two decoders cannot read on."""
 
 
@@ -163,7 +164,7 @@ def _decoded(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
             for rate, block in _skip(reader(path, damages), n_read):
                 n_read += len(block)
                 yield rate, block
-        except _DecoderError as error:
+        except DecoderError as error:
             reasons.append(str(error))
             continue
         nothing = n_read == 0
@@ -208,34 +209,41 @@ def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Bloc
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         # LibsndfileError's text names the descriptor; its own words come after the colon
         text = getattr(error, "error_string", str(error)).removeprefix("Error : ").rstrip(".")
-        raise _DecoderError(f"libsndfile: {text}") from error
+        raise DecoderError(f"libsndfile: {text}") from error
     finally:
         os.close(descriptor)
 
 
 def _ffmpeg_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
+    # an absolute path, so that a name such as "http:x" is a file all the same
+    with opened_by_ffmpeg(os.path.abspath(path)) as (packets, broken):
+        yield from _gathered((frame.sample_rate, _mono(channels_of(frame))) for frame in frames_of(packets, broken))
+    damages.extend(filter(None, [broken.told]))
+
+
+@contextmanager
+def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], Broken]]":
+    """Open a path, or what reads like a file, as sound alone; `DecoderError` says that it cannot be read (on).
+
+    Gives the packets of the first sound in it, and where to note those that cannot be decoded; see `frames_of`.
+    """
     try:
-        # an absolute path, so that a name such as "http:x" is a file all the same
-        with av.open(
-            os.path.abspath(path), metadata_errors="ignore", options={"format_whitelist": _CONTAINERS}
-        ) as container:
+        with av.open(source, metadata_errors="ignore", options={"format_whitelist": _CONTAINERS}) as container:
             if not container.streams.audio:
-                raise _DecoderError("FFmpeg: no sound in it")
+                raise DecoderError("FFmpeg: no sound in it")
             stream = container.streams.audio[0]
             if stream.codec_context is None:
-                raise _DecoderError("FFmpeg: an unknown codec")
+                raise DecoderError("FFmpeg: an unknown codec")
             _check_kind(stream.codec_context.name, stream.codec_context.sample_rate)
-            broken = _Broken()
-            yield from _gathered(_frames(iter(container.demux(stream)), broken))
+            broken = Broken()
+            yield iter(container.demux(stream)), broken
             if broken.packets > broken.sound:
-                raise _DecoderError(f"FFmpeg: {broken.reason}")
-            if broken.packets:
-                damages.append(f"{broken.packets} of {broken.packets + broken.sound} packets could not be decoded")
+                raise DecoderError(f"FFmpeg: {broken.reason}")
     except (av.error.FFmpegError, ValueError, MemoryError) as error:
-        raise _DecoderError(f"FFmpeg: {getattr(error, 'strerror', None) or error}") from error
+        raise DecoderError(f"FFmpeg: {getattr(error, 'strerror', None) or error}") from error
 
 
-class _Broken:
+class Broken:
     """Packets that gave sound and packets that did not."""
 
     def __init__(self) -> None:
@@ -243,8 +251,15 @@ class _Broken:
         self.packets = 0
         self.reason = ""
 
+    @property
+    def told(self) -> str | None:
+        """What there is to say of them; None if nothing is."""
+        whole = self.packets + self.sound
+        return f"{self.packets} of {whole} packets could not be decoded" if self.packets else None
 
-def _frames(packets: Iterator[Any], broken: _Broken) -> _Blocks:
+
+def frames_of(packets: Iterator[Any], broken: Broken) -> Iterator[Any]:
+    """Decode packets to FFmpeg's frames; what cannot be decoded is noted and left out."""
     while True:
         try:
             packet = next(packets, None)  # after an error of the container itself this is None
@@ -258,10 +273,10 @@ def _frames(packets: Iterator[Any], broken: _Broken) -> _Blocks:
         broken.sound += bool(frames)
         for frame in frames:
             _check_rate(frame.sample_rate)  # what a frame says need not be what the header said
-            yield frame.sample_rate, _mono(_channels_of(frame))
+            yield frame
 
 
-def _channels_of(frame: Any) -> npt.NDArray[np.float32]:
+def channels_of(frame: Any) -> npt.NDArray[np.float32]:
     """Return a frame's samples as channels x samples, full scale = 1."""
     values = frame.to_ndarray()
     if not frame.format.is_planar:
@@ -291,13 +306,13 @@ def _gathered(frames: _Blocks) -> _Blocks:
 
 def _check_kind(codec: str, rate: int) -> None:
     if codec in _NOT_MUSIC:
-        raise _DecoderError(f"it looks like {codec}, which text in UTF-16 does")
+        raise DecoderError(f"it looks like {codec}, which text in UTF-16 does")
     _check_rate(rate)
 
 
 def _check_rate(rate: int) -> None:
     if not _RATES[0] <= rate <= _RATES[1]:
-        raise _DecoderError(f"it says {rate} samples a second")
+        raise DecoderError(f"it says {rate} samples a second")
 
 
 def _mono(channels: npt.NDArray[np.float32]) -> Samples:

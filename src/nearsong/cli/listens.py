@@ -66,6 +66,7 @@ def list_(library: LibraryOption = None) -> None:
     For example: nearsong listens list
     """
     with opened(library) as lib:
+        lib.played.gather()  # so that it has a number, by which it can be removed
         sources = lib.listens()
         report = lib.match_report() if sources else None
     console = out()
@@ -90,6 +91,8 @@ def remove(
     library: LibraryOption = None,
 ) -> None:
     """Forget listening histories.
+
+    What was played through the page and players is one of them; it begins anew with the next song.
 
     For example: nearsong listens remove 3
     """

@@ -27,6 +27,9 @@ def serve(
         Path | None,
         typer.Option(metavar="FOLDER", help="Where files that are dropped may be kept; else none are."),
     ] = None,
+    plays: Annotated[
+        bool, typer.Option("--plays/--no-plays", help="Keep what is played here, and learn from it at a training.")
+    ] = True,
     secure_cookie: Annotated[bool, typer.Option("--secure-cookie", help="Log in over HTTPS alone.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Print a line for each request.")] = False,
     library: LibraryOption = None,
@@ -52,6 +55,7 @@ def serve(
         host_names=tuple(host_name or ()),
         upload_megabytes=upload_megabytes,
         keep=keep,
+        plays=plays,
         secure_cookie=secure_cookie,
         verbose=log,
     )

@@ -12,9 +12,10 @@ from nearsong.errors import EmptyLibraryError, InvalidInputError, LibraryError
 from nearsong.library.listeners import Listening, SourceListens, build_listening
 from nearsong.library.made_once import made_once
 from nearsong.library.matching import Catalogue, Matched, MatchReport, match, match_report
+from nearsong.library.played import Played
 from nearsong.library.projection import add_model, add_native, load_ear
 from nearsong.library.records import Heard, Song
-from nearsong.library.store import PENDING, Source, Store
+from nearsong.library.store import PENDING, PLAYED, Source, Store
 from nearsong.library.training import TrainingData, TrainingReport, TrainingSettings, evaluate, train
 from nearsong.model import SimilarityModel
 
@@ -215,6 +216,7 @@ def train_library(
     report : TrainingReport
     """
     ear_id = _current(store)
+    Played(store).gather()
     data, how = training_data(store, ear_id, choice, settings, progress)
     trained = train(load_ear(store, ear_id), data, settings, progress=progress)
     report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {how}."))
@@ -231,8 +233,14 @@ def train_library(
 
 
 def refusal_mark(store: Store) -> str:
-    """Return what changes when there is more to learn from: the histories and how many songs there are."""
-    sources = [source.id for source in store.listens.sources()]
+    """Return what changes when there is more to learn from: the histories and how many songs there are.
+
+    What is played here grows all the time, and counts as more when it has become twice as much.
+    """
+    sources = [
+        f"played {source.rows.bit_length()}" if source.format == PLAYED else source.id
+        for source in store.listens.sources()
+    ]
     return f"{sources} {store.songs.counts(None)['songs']}"
 
 

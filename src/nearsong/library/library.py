@@ -15,6 +15,7 @@ from nearsong.library.importing import ME, ImportedFile, import_listens
 from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, refused_report, train_library
 from nearsong.library.map_layout import layout
 from nearsong.library.matching import MatchReport
+from nearsong.library.played import Played
 from nearsong.library.playlist import PlaylistRules
 from nearsong.library.projection import import_model, use_model
 from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, resolve
@@ -114,6 +115,11 @@ class Library:
         """The playlists that were saved."""
         return self._store.playlists
 
+    @property
+    def played(self) -> Played:
+        """What was played through the page and players; a training learns from it."""
+        return Played(self._store)
+
     # ---- what comes in
 
     def scan(
@@ -186,10 +192,7 @@ class Library:
             themselves could tell; and whether it was taken.
         """
         taken, report = train_library(
-            self._store,
-            settings or TrainingSettings(),
-            listeners or ListenerChoice(),
-            progress=progress,
+            self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
         )
         if taken is not None:
             self.space.build_graph(progress)

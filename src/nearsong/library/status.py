@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nearsong.library.learning import REFUSED, refusal_mark
-from nearsong.library.store import PENDING, Store
+from nearsong.library.played import FEW
+from nearsong.library.store import PENDING, PLAYED, Store
 from nearsong.library.training_data import FEWEST_ARTISTS
 
 
@@ -25,6 +26,10 @@ class Status:
         codebook has not heard yet.
     histories, listens, users : int
         Listening histories, their rows, and the users and playlists in them.
+    played : int
+        Plays that the page and players have noted; some may not be among the listens yet.
+    too_few : bool
+        Whether all listens are some of those plays, and too few to learn from.
     model : dict or None
         The model that answers: id, kind, created, and its held-out scores.
     next : tuple of str
@@ -43,6 +48,8 @@ class Status:
     histories: int
     listens: int
     users: int
+    played: int
+    too_few: bool
     model: dict[str, Any] | None
     next: tuple[str, ...]
 
@@ -74,6 +81,8 @@ def status_of(store: Store) -> Status:
         histories=len(sources),
         listens=sum(source.rows for source in sources),
         users=store.listens.n_users(),
+        played=store.plays.count(),
+        too_few=bool(sources) and all(source.format == PLAYED and source.rows < FEW for source in sources),
         model=model,
         next=(),
     )
@@ -93,7 +102,7 @@ def _advice(status: Status, store: Store) -> list[str]:
             f"{status.missing:,} songs' files are gone: bring them back and `nearsong scan`, or forget them with "
             "`nearsong scan --prune`"
         )
-    if not status.histories:
+    if not status.histories or status.too_few:
         advice.append("Import what was listened to: nearsong listens import FILES")
     elif store.models.setting(REFUSED) == refusal_mark(store):
         advice.append(

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 
 from nearsong import __version__
 from nearsong.web import pages, problems, subsonic
-from nearsong.web.api import jobs, listens, map, model, playlists, query, similar, songs, status
+from nearsong.web.api import jobs, listens, map, model, playlists, plays, query, similar, songs, status
 from nearsong.web.compression import Compressed
 from nearsong.web.limits import RateLimit
 from nearsong.web.metrics import Measured
@@ -45,7 +45,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
-    for part in (status, songs, similar, query, playlists, map, listens, model, jobs):
+    for part in (status, songs, similar, query, playlists, map, listens, plays, model, jobs):
         api.include_router(part.router)
     app.include_router(api)
     app.add_api_route("/metrics", status.metrics, include_in_schema=False)  # where Prometheus looks unless told

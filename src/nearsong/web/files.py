@@ -1,7 +1,7 @@
 """Files and bytes -> answers that a browser can keep, ask for in parts, and ask about again.
 
-``SoundResponse`` sends a file of the library. Ranges are read as RFC 9110 has them: what cannot be understood is left
-out, what lies behind the end too, and only if nothing is left the answer is problem 416.
+``OpenFile`` sends what was opened, ``SoundResponse`` a song's file. Ranges are read as RFC 9110 has them: what cannot
+be understood is left out, what lies behind the end too, and only if nothing is left the answer is problem 416.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from email.utils import formatdate
+from io import FileIO
 from secrets import token_hex
 from urllib.parse import quote
 
@@ -20,7 +21,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from nearsong.library import Library
 from nearsong.library.records import Song
 from nearsong.web.problems import problem
 
@@ -28,21 +28,28 @@ log = logging.getLogger("nearsong.web")
 
 MEDIA_TYPES = {
     ".mp3": "audio/mpeg",
+    ".mp2": "audio/mpeg",
     ".flac": "audio/flac",
     ".ogg": "audio/ogg",
     ".oga": "audio/ogg",
     ".opus": "audio/ogg",
+    ".spx": "audio/ogg",
     ".m4a": "audio/mp4",
     ".m4b": "audio/mp4",
     ".mp4": "audio/mp4",
     ".aac": "audio/aac",
+    ".alac": "audio/mp4",
     ".wav": "audio/wav",
+    ".wave": "audio/wav",
     ".aif": "audio/aiff",
     ".aiff": "audio/aiff",
+    ".aifc": "audio/aiff",
     ".wma": "audio/x-ms-wma",
     ".ape": "audio/x-ape",
     ".wv": "audio/x-wavpack",
     ".mpc": "audio/x-musepack",
+    ".tta": "audio/x-tta",
+    ".dsf": "audio/x-dsf",
     ".webm": "audio/webm",
     ".mka": "audio/x-matroska",
     ".au": "audio/basic",
@@ -100,37 +107,32 @@ def ranges_of(header: str, size: int) -> list[tuple[int, int]] | None:
     return found
 
 
-class SoundResponse(Response):
-    """A song's file, whole or in parts; what is sent is what was opened, whatever has its name by then.
+class OpenFile(Response):
+    """A file that was opened, whole or in parts; closed when it was sent.
 
     Parameters
     ----------
-    song : Song
-        One of the library; its path comes from nowhere else.
-    library : Library
-        Opens the file; it says which one may be.
-
-    Raises
-    ------
-    NoSuchSongError
-        If the file is not there, or is another one by now.
+    file : FileIO
+    name : str
+        What the log calls it.
+    media_type : str
+    etag : str
+        Changes when its bytes do.
+    modified : float
+        When they last did, in seconds since 1970.
     """
 
-    def __init__(self, song: Song, library: Library) -> None:
-        self._song, self._file = song, library.open_file(song)
-        facts = os.fstat(self._file.fileno())
-        self.size = facts.st_size
-        kind = media_type_of(song.path)
+    def __init__(self, file: FileIO, name: str, media_type: str, etag: str, modified: float) -> None:
+        self._file, self._name = file, name
+        self.size = os.fstat(file.fileno()).st_size
         super().__init__(
             headers={
                 "Content-Length": str(self.size),
                 "Accept-Ranges": "bytes",
-                "ETag": etag_of(facts.st_size, facts.st_mtime_ns),
-                "Last-Modified": formatdate(facts.st_mtime, usegmt=True),
-                "Cache-Control": "private, no-cache",
+                **head_of_sound(etag, modified),
                 "Content-Disposition": "inline",
             },
-            media_type=kind,
+            media_type=media_type,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -141,7 +143,7 @@ class SoundResponse(Response):
                 await answer(scope, receive, send)
                 return
             async with anyio.create_task_group() as group:
-                group.start_soon(_wait_until_gone, receive, group.cancel_scope)
+                group.start_soon(wait_until_gone, receive, group.cancel_scope)
                 await self._send(Request(scope), send)
                 group.cancel_scope.cancel()
 
@@ -203,7 +205,7 @@ class SoundResponse(Response):
             except OSError:
                 data = b""
             if not data:
-                log.warning("the file of song %d could not be read to its end while it was sent", self._song.id)
+                log.warning("%s could not be read to its end while it was sent", self._name)
                 return False
             await send({"type": "http.response.body", "body": data, "more_body": True})
             start += len(data)
@@ -212,6 +214,29 @@ class SoundResponse(Response):
     def _read(self, start: int, size: int) -> bytes:
         self._file.seek(start)
         return self._file.read(size) or b""
+
+
+class SoundResponse(OpenFile):
+    """A song's file; what is sent is what was opened, whatever has its name by then.
+
+    Parameters
+    ----------
+    song : Song
+        One of the library; its path comes from nowhere else.
+    file : FileIO
+        What the library opened as its file.
+    """
+
+    def __init__(self, song: Song, file: FileIO) -> None:
+        facts = os.fstat(file.fileno())
+        etag = etag_of(facts.st_size, facts.st_mtime_ns)
+        super().__init__(file, f"the file of song {song.id}", media_type_of(song.path), etag, facts.st_mtime)
+
+
+def head_of_sound(etag: str, modified: float) -> dict[str, str]:
+    """Return the headers by which a caller knows whether he has a sound already."""
+    dated = formatdate(modified, usegmt=True)
+    return {"ETag": etag, "Last-Modified": dated, "Cache-Control": "private, no-cache"}
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -229,7 +254,7 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-async def _wait_until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+async def wait_until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
     """Stop sending to one who has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -66,13 +66,22 @@ _KINDS: tuple[tuple[type[NearsongError], int, str], ...] = (
 )
 
 
-_PASSING = ("kept busy by another program", "is gone; put it back", "was replaced meanwhile")
+_AWAY = "does not answer just now"
+_PASSING = ("kept busy by another program", "is gone; put it back", "was replaced meanwhile", _AWAY)
 """What a library says when the same request may work later."""
+
+
+def words_of(error: NearsongError) -> str:
+    """Return what a caller is told of an error; where a database is, and what it says, is for the log."""
+    words = str(error.reason if isinstance(error, AudioError) else error)
+    if isinstance(error, LibraryError) and _AWAY in words:
+        return f"the database of the library {_AWAY}; what is loaded can be asked, for the rest try again later."
+    return words
 
 
 def of_error(error: NearsongError) -> Response:
     """Return an error of ours as a problem."""
-    detail = str(error.reason if isinstance(error, AudioError) else error)
+    detail = words_of(error)
     if isinstance(error, LibraryError) and any(words in detail for words in _PASSING):
         return problem(503, detail, "busy", {"Retry-After": "2"})
     status, kind = next((status, kind) for cls, status, kind in _KINDS if isinstance(error, cls))

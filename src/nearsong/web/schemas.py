@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from nearsong.library.importing import ME
+
 SongId = Annotated[int, Field(ge=1, le=2**62, description="Number of a song in the library.")]
 Metric = Literal["active", "native"]
 
@@ -351,13 +353,28 @@ class StatusOut(BaseModel):
     histories: int
     listens: int
     users: int
+    played: int = Field(description="Plays that the page and players have noted; they count at the next training.")
     folders: list[str]
+    library: str | None = Field(
+        description="What `--library` needs for this library; null where it is not needed, or not told."
+    )
     model: ModelRef | None
     step: Literal["scan", "listens", "train", "ask"] = Field(description="What is missing most.")
     next: list[str] = Field(description="What to do, in words, with the command to type.")
     may_add_folders: bool
     may_keep: bool
+    keeps_plays: bool = Field(description="Whether what is played is noted.")
     upload_megabytes: int
+
+
+class PlayIn(Strict):
+    """That a song was played."""
+
+    song_id: SongId
+    seconds: float = Field(0.0, ge=0, le=86_400, description="How long ago it began.")
+    listener: str = Field(
+        ME, min_length=1, max_length=200, description="Who listens; by default the library's owner."
+    )
 
 
 class HealthOut(BaseModel):

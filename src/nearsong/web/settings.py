@@ -38,6 +38,8 @@ class ServeSettings:
         For each address that asks.
     keep : Path or None
         Folder in which a file that was sent may be kept, if that is asked for; None if none may.
+    plays : bool
+        Whether to keep what is played, to learn from it.
     secure_cookie : bool
         Whether the cookie is for HTTPS alone.
     verbose : bool
@@ -55,6 +57,7 @@ class ServeSettings:
     uploads_per_minute: int = 30
     jobs_per_hour: int = 30
     keep: Path | None = None
+    plays: bool = True
     secure_cookie: bool = False
     verbose: bool = False
 

@@ -20,6 +20,11 @@ MARK = "in-use"
 class HeldFolder:
     """A folder in the temporary one that only this user can look into.
 
+    Parameters
+    ----------
+    prefix : str
+        What its name begins with; :func:`remove_left_folders` goes by it.
+
     Attributes
     ----------
     path : Path
@@ -30,8 +35,8 @@ class HeldFolder:
         If it cannot be made.
     """
 
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))  # for this user alone
+    def __init__(self, prefix: str = PREFIX) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=prefix))  # for this user alone
         self._facts = os.lstat(self.path)
         self._itself: int | None = None
         self._mark: IO[str] | None = None
@@ -74,9 +79,9 @@ class HeldFolder:
         self._mark = self._itself = None
 
 
-def remove_left_folders(parent: Path) -> None:
+def remove_left_folders(parent: Path, prefix: str = PREFIX) -> None:
     """Remove the folders of services that are no more; those of running ones are locked."""
-    for folder in parent.glob(f"{PREFIX}*"):
+    for folder in parent.glob(f"{prefix}*"):
         try:
             facts = folder.lstat()
             is_ours = not hasattr(os, "getuid") or facts.st_uid == os.getuid()

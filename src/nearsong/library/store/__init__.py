@@ -1,14 +1,15 @@
-"""The only door to SQL: a path or URL -> songs, listens, models, playlists and what they were last set to."""
+"""The only door to SQL: a path or URL -> songs, listens, models, playlists, plays and what they were last set to."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_cache, default_place
-from nearsong.library.store.listens import Columns, ListenTable, Source, SourceWriter
+from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_place
+from nearsong.library.store.listens import PLAYED, Columns, ListenTable, Source, SourceWriter
 from nearsong.library.store.models import ACTIVE, EAR, OWN_EAR, PENDING, ModelRow, ModelTable
 from nearsong.library.store.playlists import PlaylistTable, SavedPlaylist
+from nearsong.library.store.plays import Play, PlayTable
 from nearsong.library.store.songs import NEVER, KnownFile, ScannedFile, SongTable, Twin
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "NEVER",
     "OWN_EAR",
     "PENDING",
+    "PLAYED",
     "Columns",
     "Connection",
     "KnownFile",
     "ModelRow",
+    "Play",
     "PlaylistTable",
     "SavedPlaylist",
     "ScannedFile",
@@ -45,7 +48,7 @@ class Store:
 
     Attributes
     ----------
-    songs, listens, models, playlists
+    songs, listens, models, playlists, plays
         The tables.
     """
 
@@ -55,6 +58,7 @@ class Store:
         self.listens = ListenTable(self._database)
         self.models = ModelTable(self._database)
         self.playlists = PlaylistTable(self._database)
+        self.plays = PlayTable(self._database)
 
     @property
     def name(self) -> str:
@@ -79,7 +83,7 @@ class Store:
     @property
     def cache(self) -> Path:
         """Where things are kept that can be made again."""
-        return default_cache() if self.folder is None else Path(self.folder) / "nearsong-cache"
+        return self._database.cache
 
     def stamp(self) -> tuple[int, ...]:
         """Return numbers that change when another model answers, or songs come, go or change."""

@@ -17,10 +17,12 @@ from typing import Any
 import platformdirs
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.store.database_file import OpenedFile
+from nearsong.library.store.database_server import ServerConnections, cache_of, is_away
 from nearsong.library.store.schema import VERSION, metadata, settings
 
 ENVIRONMENT = "NEARSONG_LIBRARY"
@@ -31,17 +33,14 @@ _PATIENCE = 60.0
 _TURN = 7_217_274
 """PostgreSQL's lock under this number is held by whoever writes."""
 
+_AWAY = "does not answer just now"
+
 Connection = sa.Connection
 
 
 def default_place() -> str:
     """Return where the library is when nobody says: NEARSONG_LIBRARY, or a file in the user's data folder."""
     return os.environ.get(ENVIRONMENT) or str(Path(platformdirs.user_data_dir("nearsong")) / FILE_NAME)
-
-
-def default_cache() -> Path:
-    """Return the folder for things that can be made again, where the library has no folder of its own."""
-    return Path(platformdirs.user_cache_dir("nearsong"))
 
 
 class Database:
@@ -62,6 +61,8 @@ class Database:
         Where it is, for another process of ours to open it; with the password, so it is never shown.
     path : Path or None
         The file, where it is one.
+    cache : Path
+        The folder for things that can be made again; it need not be there.
     is_new : bool
         Whether it was made when it was opened.
     replaced : int
@@ -74,19 +75,23 @@ class Database:
         self.path = Path(str(url.database)) if self.is_sqlite else None
         self.name = os.fsencode(self.path).decode("utf-8", "replace") if self.path else _shown(url)
         self.place = str(self.path.absolute()) if self.path else url.render_as_string(hide_password=False)
+        self.cache = self.path.parent / "nearsong-cache" if self.path else cache_of(url)
         self.is_new = False
         self.replaced = 0
         self._writing = threading.local()
         self._changing = threading.Lock()
         self._file: OpenedFile | None = None
+        self._was_opened = False
         if self.path is not None:
             self._check_file(self.path, create)
-        self._engine = _engine(url)
+        self._server = None if self.is_sqlite else ServerConnections(url, self.name, _PATIENCE)
+        self._engine = _sqlite_engine(url) if self._server is None else self._server.engine
         self._driver_error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         try:
             with self.translated():
                 self._prepare(create)
                 self._file = None if self.path is None else OpenedFile(self.path)
+                self._was_opened = True
         except BaseException:
             self.close()
             raise
@@ -136,9 +141,11 @@ class Database:
         )
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database; of PostgreSQL also where another thread waits for it."""
         if self._file is not None:
             self._file.close()
+        if self._server is not None:
+            self._server.break_off()
         self._engine.dispose()
 
     @contextmanager
@@ -147,13 +154,22 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise LibraryError(f"the library {self.name} {_reason(str(error.orig), self.is_sqlite)}") from error
+            raise LibraryError(f"the library {self.name} {self._reason(error.orig)}") from error
+        except PoolTimeout as error:
+            raise LibraryError(f"the library {self.name} {_AWAY} (too many wait for it); try again.") from error
         except SQLAlchemyError as error:
             raise LibraryError(f"the library {self.name} cannot be used ({_first_line(str(error))}).") from error
         except UnicodeDecodeError as error:  # SQLite quotes what it finds in a damaged file
             raise LibraryError(f"the library {self.name} {_reason('malformed', self.is_sqlite)}") from error
         except self._driver_error as error:  # where the driver is spoken to directly
-            raise LibraryError(f"the library {self.name} {_reason(str(error), self.is_sqlite)}") from error
+            raise LibraryError(f"the library {self.name} {self._reason(error)}") from error
+
+    def _reason(self, error: BaseException | None) -> str:
+        """Say what an error of the driver means and what to do."""
+        found = _reason(str(error), self.is_sqlite)
+        if self._was_opened and found.startswith("cannot be used") and not self.is_sqlite and is_away(error):
+            return f"{_AWAY} ({_first_line(str(error))}); it is found again as soon as its server runs."
+        return found
 
     def _follow(self) -> None:
         """Go over to another file that has the name of the one that is open; refuse if there is none."""
@@ -279,23 +295,6 @@ def _shown(url: sa.URL) -> str:
     """Return a URL as it may be printed: no password, and no options, which may hold one too."""
     plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database)
     return plain.render_as_string()
-
-
-def _engine(url: sa.URL) -> sa.Engine:
-    if url.get_backend_name() == "sqlite":
-        return _sqlite_engine(url)
-    try:
-        patience = {} if "connect_timeout" in url.query else {"connect_timeout": 15}
-        engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"client_encoding": "utf8", **patience})
-    except (ImportError, NoSuchModuleError) as error:
-        raise InvalidInputError("PostgreSQL needs its driver: pip install 'nearsong[postgres]'.") from error
-
-    @sa.event.listens_for(engine, "connect")
-    def _(connection: Any, _record: Any) -> None:
-        connection.execute(f"SET lock_timeout = {round(1000 * _PATIENCE)}")
-        connection.commit()
-
-    return engine
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:

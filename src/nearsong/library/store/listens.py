@@ -14,6 +14,7 @@ from nearsong.errors import LibraryError
 from nearsong.library.records import Heard, ListenBlock
 from nearsong.library.store.bulk import ids_by_key, insert_rows
 from nearsong.library.store.database import Connection, Database
+from nearsong.library.store.plays import delete_plays
 from nearsong.library.store.schema import (
     listen_blocks,
     listen_names,
@@ -22,6 +23,9 @@ from nearsong.library.store.schema import (
     listen_users,
 )
 from nearsong.library.store.text import clean_text, key_of, path_to_text, text_to_path
+
+PLAYED = "played"
+"""The format of the one history that is made of the library's own table of plays."""
 
 _BATCH = 10_000
 _REMEMBERED = 400_000
@@ -92,11 +96,15 @@ class SourceWriter:
         self._number += 1
         self._rows += len(block)
 
-    def finish(self, replaced: Sequence[int] = ()) -> bool:
-        """Make it count, in place of others; False if another import has brought in the same history meanwhile."""
+    def finish(self, replaced: Sequence[int] = (), *, alone: bool = False) -> bool:
+        """Make it count, in place of others; False if another import has brought in the same history meanwhile.
+
+        With ``alone``, whatever else of its format counts by now is replaced. Names that were only there stay until a
+        history is removed: looking for them means to look at all histories.
+        """
         names = np.flatnonzero(self._named)
         with self._database.writing() as connection:
-            for source in replaced:
+            for source in [*replaced, *(self._others(connection) if alone else ())]:
                 _delete_source(connection, source)
             if self._came_twice(connection):
                 _delete_source(connection, self.source_id)
@@ -116,6 +124,16 @@ class SourceWriter:
         mine = sa.select(listen_sources.c.fingerprint).where(listen_sources.c.id == self.source_id).scalar_subquery()
         same = sa.select(listen_sources.c.id).where(listen_sources.c.complete, listen_sources.c.fingerprint == mine)
         return connection.execute(same).first() is not None
+
+    def _others(self, connection: Connection) -> Sequence[int]:
+        """Return what is of the same format, counts, and has other rows."""
+        me = connection.execute(sa.select(listen_sources).where(listen_sources.c.id == self.source_id)).first()
+        same = sa.select(listen_sources.c.id).where(
+            listen_sources.c.complete,
+            listen_sources.c.format == (me.format if me else ""),
+            listen_sources.c.fingerprint != (me.fingerprint if me else ""),
+        )
+        return connection.execute(same).scalars().all()
 
     def _mark(self, connection: Connection, **columns: Any) -> None:
         mine = listen_sources.c.id == self.source_id
@@ -192,10 +210,16 @@ class ListenTable:
         with self._database.reading() as connection:
             return [Source(id, text_to_path(name), *rest) for id, name, *rest in connection.execute(query)]
 
-    def remove(self, sources: Iterable[int]) -> None:
-        """Forget histories."""
+    def remove(self, sources: Iterable[int], *, played: bool = False) -> None:
+        """Forget histories; with ``played``, or if the one of plays is among them, every play that was noted too."""
+        gone = set(sources)
         with self._database.writing() as connection:
-            for source in sources:
+            query = sa.select(listen_sources.c.id, listen_sources.c.complete).where(listen_sources.c.format == PLAYED)
+            of_plays = connection.execute(query).all()
+            if played or any(complete and source in gone for source, complete in of_plays):
+                delete_plays(connection)
+                gone.update(source for source, _ in of_plays)  # one that is being made would bring them back
+            for source in gone:
                 _delete_source(connection, source)
             _forget_unused(connection)
 

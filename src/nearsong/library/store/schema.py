@@ -15,12 +15,13 @@
     listen_totals   source x name -> plays
     playlists       playlists that were saved
     playlist_songs  playlist x position -> song
+    plays           what was played through the service, each play as it came
     settings        name -> value
 """
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 3
 """Of the tables; a library of another version is refused."""
 
 metadata = sa.MetaData()
@@ -165,6 +166,21 @@ playlist_songs = sa.Table(
     sa.Column("playlist_id", Id, sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("song_id", Id, sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
+)
+
+plays = sa.Table(
+    "plays",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("listener", sa.Text, nullable=False),
+    sa.Column("time", sa.BigInteger, nullable=False, comment="when it began, seconds since 1970"),
+    sa.Column("song_id", Id, nullable=False, comment="the song may be gone by now"),
+    sa.Column("artist", sa.Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("recording_mbid", sa.Text, nullable=False),
+    sa.Column("artist_mbid", sa.Text, nullable=False),
+    sa.Index("plays_of_song", "song_id", "time"),
+    sqlite_autoincrement=True,
 )
 
 settings = sa.Table(

@@ -64,7 +64,9 @@ def checked_folders(job: JobIn, service: Service) -> list[str]:
         raise ApiError(403, detail, "no-folders-from-here")
     for folder in job.folders:
         if "\0" in folder or not os.path.isabs(folder):
-            raise ApiError(400, f"{folder!r} is no whole path; give the folder from the root on.", "no-such-folder")
+            raise ApiError(
+                400, f"{folder!r} is no whole path; give it from the root on, as in /home/me/Music.", "no-such-folder"
+            )
         if not os.path.isdir(folder):
             raise ApiError(400, f"{folder!r} is no folder here; check its name.", "no-such-folder")
     return [os.path.realpath(folder) for folder in job.folders]

@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from nearsong.audio.convert import Form
 from nearsong.names import readable
 from nearsong.web.answers import Json, song_json
+from nearsong.web.converted import ConvertedSound
 from nearsong.web.covers import CACHE, PLACEHOLDER_POLICY
 from nearsong.web.files import MEDIA_TYPES, OTHER, SoundResponse, etag_of, kept, media_type_of, size_of
 from nearsong.web.problems import ApiError, responses
@@ -92,10 +94,10 @@ def song(service: Shared, song_id: Number) -> Response:
 
 
 _AUDIO: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The whole file.", "content": _SOUNDS},
+    200: {"description": "The whole sound.", "content": _SOUNDS},
     206: {"description": "The parts that were asked for.", "content": {**_SOUNDS, "multipart/byteranges": _BINARY}},
     304: {"description": "The caller has it already."},
-    **responses(404, 409, 416, 422),
+    **responses(404, 409, 416, 422, 503, 507),
 }
 
 
@@ -105,9 +107,17 @@ _AUDIO: dict[int | str, dict[str, Any]] = {
     summary="The sound of a song",
     responses=_AUDIO,
 )
-def audio(service: Shared, song_id: Number) -> Response:
-    """Return the file as it is. `Range` and `If-Range` are understood, so that a player can seek."""
-    return SoundResponse(service.snapshot.song(song_id), service.library)
+def audio(
+    service: Shared,
+    song_id: Number,
+    original: Annotated[bool, Query(description="The file as it is, whatever can play it.")] = False,
+) -> Response:
+    """Return the file as it is, or as FLAC if browsers cannot play it. `Range` is understood: a player can seek."""
+    found = service.snapshot.song(song_id)
+    file = service.library.open_file(found)
+    if original or service.conversions.plays(found, file):
+        return SoundResponse(found, file)
+    return ConvertedSound(service.conversions, found, file, Form())
 
 
 _COVER: dict[int | str, dict[str, Any]] = {

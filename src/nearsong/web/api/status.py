@@ -1,5 +1,6 @@
 """Health, status and metrics: that it answers, what the library holds, and numbers for a monitor."""
 
+import os
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -7,11 +8,12 @@ from starlette.responses import Response
 
 from nearsong import __version__
 from nearsong.library.status import Status
+from nearsong.library.store import default_place
 from nearsong.names import readable
 from nearsong.web import metrics as numbers
 from nearsong.web.problems import responses
 from nearsong.web.schemas import HealthOut, ModelRef, StatusOut
-from nearsong.web.service import Shared
+from nearsong.web.service import Service, Shared
 
 router = APIRouter(tags=["status"])
 
@@ -48,12 +50,15 @@ def status(service: Shared) -> StatusOut:
         histories=found.histories,
         listens=found.listens,
         users=found.users,
+        played=found.played,
         folders=[readable(folder) for folder in found.folders],
+        library=place_to_type(service),
         model=None if found.model is None else ModelRef(id=found.model["id"], kind=found.model["kind"]),
         step=step,
         next=advice(found, step, settings.may_add_folders),
         may_add_folders=settings.may_add_folders,
         may_keep=settings.keep is not None,
+        keeps_plays=settings.plays,
         upload_megabytes=settings.upload_megabytes,
     )
 
@@ -69,11 +74,18 @@ def metrics(service: Shared) -> Any:
     return Response(service.metrics.text(), headers={"Cache-Control": "no-store"}, media_type=numbers.MEDIA_TYPE)
 
 
+def place_to_type(service: Service) -> str | None:
+    """Return where the library is, if a command must be told: a file only, and only to somebody on this machine."""
+    place = service.library.place
+    known = place == os.path.abspath(default_place())
+    return None if known or not os.path.isabs(place) or not service.settings.may_add_folders else readable(place)
+
+
 def step_of(found: Status) -> Step:
     """Return what is missing most: songs, listens, a training, or nothing."""
     if not found.songs:
         return "scan"
-    if not found.histories:
+    if not found.histories or found.too_few:
         return "listens"
     return "ask" if found.model is not None and found.model["kind"] != "native" else "train"
 

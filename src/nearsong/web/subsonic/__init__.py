@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from nearsong.errors import EmptyLibraryError, NearsongError, NoSuchPlaylistError, NoSuchSongError
-from nearsong.web.problems import ApiError
+from nearsong.web.problems import ApiError, words_of
 from nearsong.web.service import Service, service_of
 from nearsong.web.subsonic import (
     routes_browse,
@@ -56,7 +56,7 @@ async def rest(request: Request, name: str) -> Response:
         return failed(asked.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
     except NearsongError as error:
         code = NOT_FOUND if isinstance(error, _MISSING) else GENERAL
-        return failed(asked.text("f"), ProtocolError(code, str(error)))
+        return failed(asked.text("f"), ProtocolError(code, words_of(error)))
 
 
 def _answer(service: Service, request: Request, name: str, asked: Parameters) -> Response:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from nearsong.audio.playable import is_playable_by_name
 from nearsong.library.records import Song
 from nearsong.library.shelves import Album, Artist
 from nearsong.web.files import media_type_of
@@ -20,10 +21,11 @@ Record = dict[str, Any]
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
-def song_record(catalogue: Catalogue, song: Song, size: int | None = None) -> Record:
-    """Return a song as a ``Child``; ``size`` is that of its file, if it was looked at."""
+def song_record(catalogue: Catalogue, song: Song, size: int | None = None, plays: bool | None = None) -> Record:
+    """Return a song as a ``Child``; ``size`` is that of its file and ``plays`` its kind, if it was looked at."""
     album = catalogue.album_of(song)
     name = os.path.basename(song.path)
+    converted = not (is_playable_by_name(name) if plays is None else plays)
     bit_rate = round(size * 8 / song.seconds / 1000) if size and song.seconds > 0 else None
     return {
         "id": str(song.id),
@@ -39,6 +41,8 @@ def song_record(catalogue: Catalogue, song: Song, size: int | None = None) -> Re
         "size": size,
         "contentType": media_type_of(song.path),
         "suffix": _suffix(name),
+        "transcodedContentType": "audio/mpeg" if converted else None,
+        "transcodedSuffix": "mp3" if converted else None,
         "duration": _seconds(song.seconds),
         "bitRate": bit_rate,
         "path": "/".join(_safe(part) for part in (album.artist, album.name, name)),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from nearsong.errors import NoSuchSongError
+from nearsong.library.records import Song
 from nearsong.web.files import size_of
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.catalogue import IGNORED_ARTICLES
@@ -63,7 +65,16 @@ def get_album(call: Call) -> dict[str, Any]:
 def get_song(call: Call) -> dict[str, Any]:
     """Return a song."""
     song = call.song(call.asked.need("id"))
-    return {"song": song_record(call.catalogue, song, size_of(song))}
+    return {"song": song_record(call.catalogue, song, size_of(song), _plays(call, song))}
+
+
+def _plays(call: Call, song: Song) -> bool | None:
+    """Say whether players can be expected to play a song's file; None if it cannot be looked at."""
+    try:
+        with call.service.library.open_file(song) as file:
+            return call.service.conversions.plays(song, file)
+    except NoSuchSongError:
+        return None
 
 
 def get_genres(call: Call) -> dict[str, Any]:

@@ -1,11 +1,15 @@
-"""Methods about the service itself: that it answers, what it can do, who asks, scans; and what it does not keep."""
+"""Methods about the service itself: that it answers, what it can do, who asks, scans, what was played."""
 
+import time
+from itertools import zip_longest
 from typing import Any
 
 from nearsong.errors import EmptyLibraryError
+from nearsong.library.importing import ME
 from nearsong.web.limits import spend
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
+from nearsong.web.subsonic.parameters import song_number, whole_number
 
 EXTENSIONS = {"apiKeyAuthentication": [1], "formPost": [1], "sonicSimilarity": [1]}
 """Of OpenSubsonic, with the versions of each."""
@@ -15,7 +19,6 @@ FOLDER = 1
 
 _MAY = ("streamRole", "downloadRole", "playlistRole")
 _MAY_NOT = (
-    "scrobblingEnabled",
     "adminRole",
     "settingsRole",
     "uploadRole",
@@ -79,9 +82,21 @@ def start_scan(call: Call) -> dict[str, Any]:
 
 
 def scrobble(call: Call) -> dict[str, Any]:
-    """Take note that a song is played; it is not kept yet."""
-    for song_id in call.asked.all("id") or [call.asked.need("id")]:
-        call.song(song_id)
+    """Note that songs were played, each at its time; that one plays just now is heard and not kept."""
+    wanted = call.asked.all("id") or [call.asked.need("id")]
+    times = [whole_number("time", text) for text in call.asked.all("time")]
+    if len(times) > len(wanted):
+        raise ProtocolError(GENERAL, f"{len(times)} times came for {len(wanted)} songs; give one for each.")
+    if call.asked.text("submission", "true").lower() == "false" or not call.service.settings.plays:
+        for song_id in wanted:
+            call.song(song_id)
+        return {}
+    spend(call.service.play_limit, call.request, "plays")
+    now = time.time()
+    played = [
+        (song_number(song_id), now if when is None else when / 1000) for song_id, when in zip_longest(wanted, times)
+    ]
+    call.service.library.played.note_all(played, call.user if call.asked.text("u") else ME)
     return {}
 
 
@@ -91,7 +106,9 @@ def _nothing(name: str) -> Method:
 
 
 def _user(call: Call) -> dict[str, Any]:
-    return {"username": call.user, **dict.fromkeys(_MAY, True), **dict.fromkeys(_MAY_NOT, False), "folder": [FOLDER]}
+    keeps = {"scrobblingEnabled": call.service.settings.plays}
+    may = {**keeps, **dict.fromkeys(_MAY, True), **dict.fromkeys(_MAY_NOT, False)}
+    return {"username": call.user, **may, "folder": [FOLDER]}
 
 
 def _scan_status(call: Call) -> dict[str, Any]:

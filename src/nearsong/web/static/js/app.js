@@ -11,14 +11,15 @@ import { startDrop } from "./drop.js";
 import { showHelp, startKeys } from "./keys.js";
 import { startPlayerBar } from "./player_bar.js";
 import { rememberPlayer } from "./player_memory.js";
-import { keepPlaces, returnTo } from "./places.js";
+import { notePlays } from "./plays.js";
+import { arrive, keepPlaces, returnTo } from "./places.js";
 import { LOAD, VIEWS, parse } from "./router.js";
 
 const root = document.getElementById("view");
 const banner = document.getElementById("link-banner");
 const RETRY = [1000, 2000, 4000, 8000, 15000]; // milliseconds between questions to a service that is gone
 
-let [leave, controller, first, visit] = [null, new AbortController(), true, 0];
+let [leave, controller, first, visit, missed] = [null, new AbortController(), true, 0, false];
 
 const app = {
   status: null,
@@ -45,7 +46,7 @@ const app = {
     if (isAbort(error)) return;
     if (error?.type?.endsWith("empty-library") && parse(location.hash)?.name !== "library") return app.go("#/"); // which teaches what to do
     if (error?.name !== "ApiError") console.error(error);
-    const [missing, silent] = [error?.status === 404, error?.status === 0];
+    const [missing, silent, lists] = [error?.status === 404, error?.status === 0, location.hash.startsWith("#/playlists/")];
     const words = missing ? "This is not here" : silent ? "No answer just now" : "That did not work";
     const again = h("button", { class: "button", type: "button", on: { click: route } }, icon("refresh"), "Try again");
     app.title(words);
@@ -53,12 +54,12 @@ const app = {
       h("h1", { tabindex: "-1" }, words),
       h("p", { class: "muted" }, error?.detail || "Something went wrong in the page."),
       h("div", { class: "cluster" },
-        !missing && again, h("a", { class: missing ? "button" : "button quiet", href: "#/" }, "To the library"))));
+        !missing && again, h("a", { class: missing ? "button" : "button quiet", href: lists ? "#/playlists" : "#/" }, lists ? "To the playlists" : "To the library"))));
   },
 };
 
 async function route() {
-  const [found, place] = [parse(location.hash), history.state?.y];
+  const [found, { y }] = [parse(location.hash), arrive()];
   controller.abort();
   controller = new AbortController();
   const [{ signal }, mine] = [controller, (visit += 1)];
@@ -68,11 +69,11 @@ async function route() {
   if (!found) return app.fail({ name: "ApiError", status: 404, detail: "No view has this address." });
   const waits = setTimeout(() => root.setAttribute("aria-busy", "true"), 150);
   try {
-    const view = await LOAD[found.name]();
+    const view = await load(found.name);
     if (signal.aborted) return;
     scrollTo(0, 0);
     const clean = await view.show(root, found.params, app);
-    if (mine === visit) returnTo(place, signal);
+    if (mine === visit) returnTo(y, signal);
     if (mine === visit) leave = clean;
     else clean?.();
   } catch (error) {
@@ -83,6 +84,22 @@ async function route() {
       root.removeAttribute("aria-busy");
       settle();
     }
+  }
+}
+
+/** A view's module; where it cannot be loaded the service is asked, and what it says (or that it is silent) is the error. */
+async function load(name) {
+  try {
+    return await LOAD[name]();
+  } catch (error) {
+    try {
+      await get("/health");
+    } catch (silent) {
+      missed = true;
+      throw silent;
+    }
+    if (missed) location.reload(); // some browsers never ask again for a module that did not come once
+    throw error;
   }
 }
 
@@ -138,6 +155,7 @@ drawShell();
 watchLink();
 startPlayerBar();
 rememberPlayer();
+notePlays(app);
 keepPlaces();
 startKeys();
 startDrop(app);

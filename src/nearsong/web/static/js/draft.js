@@ -126,23 +126,26 @@ class Draft extends EventTarget {
     this.change({ ...EMPTY, ...dials, songs: songs.map(brief), name, line: this.nextLine }, { undo: "Replacing the list" });
   }
 
+  /** What a change by hand does to the rest: notes about how the list was made are no longer about this list. */
+  get byHand() { return this.state.made ? { made: false, notes: [] } : {}; }
+
   /** Put songs at the end; says how many were not there yet. */
   add(songs) {
     const there = new Set(this.state.songs.map((song) => song.id));
     const fresh = songs.filter((song) => !there.has(song.id) && there.add(song.id)).map(brief);
-    if (fresh.length) this.change({ songs: [...this.state.songs, ...fresh], made: false }, { undo: "Adding songs" });
+    if (fresh.length) this.change({ songs: [...this.state.songs, ...fresh], ...this.byHand }, { undo: "Adding songs" });
     return fresh.length;
   }
 
   remove(at) {
     const song = this.state.songs[at];
-    this.change({ songs: this.state.songs.filter((_, i) => i !== at), made: false }, { undo: `Removing ${song.title}` });
+    this.change({ songs: this.state.songs.filter((_, i) => i !== at), ...this.byHand }, { undo: `Removing ${song.title}` });
   }
 
   move(from, to) {
     const songs = [...this.state.songs], [song] = songs.splice(from, 1);
     songs.splice(to, 0, song);
-    this.change({ songs, made: false }, { undo: `Moving ${song.title}` });
+    this.change({ songs, ...this.byHand }, { undo: `Moving ${song.title}` });
   }
 
   /** Take on a playlist of the service (PlaylistOut). */

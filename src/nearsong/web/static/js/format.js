@@ -4,6 +4,7 @@
 //   count(1, "song") "1 song"        count(1234, "song", "songs") "1,234 songs"
 //   number(1234) "1,234"             percent(0.873) "87%"
 //   titleOf(song), artistOf(song): never empty          apart(name): a name inside a sentence, whatever direction it is written in
+//   brief(name, most): the same, and not longer than a sentence can bear
 //   day(seconds since 1970) "16 Nov 2025"          megabytes(bytes) "3.4 MB"
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
@@ -55,3 +56,8 @@ export const artistOf = (song) => song.artist || "(no artist)";
 
 /** A name may turn the direction of what follows (Hebrew, or a joke in a tag): Unicode's isolates keep that to itself. */
 export const apart = (name) => (TURNS.test(name) ? `\u2068${name}\u2069` : name);
+
+export function brief(name, most = 40) {
+  const letters = [...name];
+  return apart(letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : name);
+}

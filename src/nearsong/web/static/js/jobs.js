@@ -2,19 +2,20 @@
 //
 //   startJob(kind, folders = []) -> job        cancelJob(id)        runningJob(kind) -> job or null
 //   follow(jobId, onChange) -> stop()          onChange(job) at once and at every change; it ends by itself when the job does
-//   isOver(job), jobPart(job) -> 0..1 or null if how much there is is not known
+//   isOver(job)
 //   progressBox(job) -> {node, update(job)}: stage in words, bar and numbers
+//   clock(job, signal) -> node: "12 s so far", of the job, not of this page
 
 import { ApiError, del, get, post, url } from "./api.js";
-import { h, replace } from "./dom.js";
-import { number } from "./format.js";
+import { h } from "./dom.js";
+import { longTime, number } from "./format.js";
 
+const LONGEST = 864e5; // milliseconds that work is believed to take
 const EVERY = 1500; // milliseconds between questions where events do not come through
 
 export const startJob = (kind, folders = []) => post("/jobs", kind === "scan" ? { kind, folders } : { kind });
 export const cancelJob = (id) => del(`/jobs/${encodeURIComponent(id)}`);
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.state);
-export const jobPart = (job) => (job.total > 0 ? Math.min(1, job.done / job.total) : null);
 
 export async function runningJob(kind) {
   const answer = await get("/jobs");
@@ -67,21 +68,31 @@ export function follow(jobId, onChange) {
 }
 
 export function progressBox(job) {
-  const node = h("div", { class: "progress-box", role: "group", "aria-label": "Progress" });
+  const [words, counted] = [h("span", { "aria-live": "polite" }), h("span", { class: "number muted" })]; // numbers are not read out as they run
+  const bar = h("div", { class: "bar", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, h("span"));
+  const node = h("div", { class: "progress-box", role: "group", "aria-label": "Progress" },
+    h("div", { class: "progress-words" }, words, counted), bar);
+  const write = (place, text) => { if (place.textContent !== text) place.textContent = text; };
   const update = (now) => {
-    const part = jobPart(now);
-    const share = part === null ? null : Math.round(100 * part);
-    const words = now.state === "waiting" ? "Waiting for its turn" : now.stage || "Working";
-    replace(
-      node,
-      h("div", { class: "progress-words" }, h("span", {}, words),
-        now.total > 0 && h("span", { class: "number muted" }, `${number(now.done)} of ${number(now.total)}`)),
-      h("div", {
-        class: ["bar", share === null && "unknown"], role: "progressbar", "aria-label": words, "aria-valuemin": 0, "aria-valuemax": 100,
-        "aria-valuenow": share ?? undefined, vars: { "--part": `${share ?? 0}%` },
-      }, h("span")),
-    );
+    const share = now.total > 0 ? Math.round(100 * Math.min(1, now.done / now.total)) : 0;
+    write(words, now.state === "waiting" ? "Waiting for its turn" : now.stage || "Working");
+    write(counted, !now.done ? "" : now.total > 0 ? `${number(now.done)} of ${number(now.total)}` : `${number(now.done)} so far`);
+    bar.classList.toggle("unknown", !share); // what cannot tell how far it is says 0 until its end; it moves all the same
+    bar.style.setProperty("--part", `${share}%`);
+    bar.setAttribute("aria-label", words.textContent);
+    if (share) bar.setAttribute("aria-valuenow", String(share));
+    else bar.removeAttribute("aria-valuenow");
   };
   update(job);
   return { node, update };
+}
+
+export function clock(job, signal) {
+  const node = h("span", { class: "muted small-text number" }), seen = Date.now();
+  const told = 1000 * (job.started ?? 0), began = seen - told > 0 && seen - told < LONGEST ? told : seen; // clocks may differ
+  const tick = () => { node.textContent = `${longTime((Date.now() - began) / 1000)} so far`; };
+  const timer = setInterval(() => (node.isConnected ? tick() : clearInterval(timer)), 1000);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  tick();
+  return node;
 }

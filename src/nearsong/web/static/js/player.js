@@ -7,13 +7,15 @@
 //   player.add(songs)               at the end (starts if nothing does)
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
 //   player.current (song or null), .playing, .queue (songs), .index, .position, .duration, .buffered, .volume (0..1), .muted
-//   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered)
+//   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
+//   "heard" (detail {song, seconds}: half of a song or four minutes of it were really heard)
 //   isCurrent(song) -> whether it is the one that plays or waits in the player.
 //
 // A song is what the API gives (id, title, artist, ...). A song with `src` (a blob: address) plays from there: a dropped file.
 
 import { songUrl } from "./api.js";
 import { apart, titleOf } from "./format.js";
+import { Hearing } from "./hearing.js";
 import { say } from "./toast.js";
 
 const MEMORY = "nearsong.volume";
@@ -23,6 +25,10 @@ class Player extends EventTarget {
   queue = [];
   index = -1;
   #audio = new Audio();
+  #hearing = new Hearing(this.#audio, {
+    length: () => this.duration,
+    onHeard: (song, seconds) => this.dispatchEvent(new CustomEvent("heard", { detail: { song, seconds } })),
+  });
   #failures = 0;
   #hush = () => {}; // closes the last message about one
   #wanted = false; // whether it should be playing, though it may still load
@@ -83,6 +89,7 @@ class Player extends EventTarget {
     this.queue = [...songs];
     this.index = index;
     const [audio, song] = [this.#audio, this.current];
+    this.#hearing.begin(song);
     audio.preload = "metadata"; // one who reloads may not want to hear it any more
     audio.addEventListener("loadedmetadata", () => { if (this.current === song) audio.currentTime = position; }, { once: true });
     audio.src = songUrl.audio(song.id);
@@ -150,6 +157,7 @@ class Player extends EventTarget {
   #load(index) {
     this.index = index;
     const song = this.current;
+    this.#hearing.begin(song);
     this.#audio.preload = "auto";
     this.#audio.src = song.src || songUrl.audio(song.id);
     this.#describe(song);
@@ -189,7 +197,7 @@ class Player extends EventTarget {
     if (!song || !this.#audio.error || !this.#wanted) return;
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MOST_FAILURES;
-    const reason = "its file is not there, or this browser does not know its format.";
+    const reason = song.src ? "this browser does not know its format." : "its file is not there, or cannot be read.";
     const enough = `${MOST_FAILURES} songs in a row cannot be played, so this stops here. Are their files still where they were?`;
     this.#hush(); // one message is enough
     this.#hush = say(this.#failures >= MOST_FAILURES ? enough

@@ -17,7 +17,7 @@
 
 import { h, icon } from "./dom.js";
 import { songUrl } from "./api.js";
-import { apart, artistOf, time, titleOf } from "./format.js";
+import { artistOf, brief, time, titleOf } from "./format.js";
 import { isCurrent, player } from "./player.js";
 import { say } from "./toast.js";
 
@@ -114,15 +114,15 @@ export async function startPlaylist(song) {
     draft.restart();
     draft.addSeed(song);
   };
-  if (others) say(`“${apart(titleOf(song))}” is one of the songs your playlist starts from.`, { action: { label: "Only this one", run: only } });
+  if (others) say(`“${brief(titleOf(song))}” is one of the songs your playlist starts from.`, { action: { label: "Only this one", run: only } });
 }
 
 export function songMenu(song, items = []) {
   const usual = [
     { icon: "playlist", label: "Make a playlist from this", run: () => startPlaylist(song) },
-    { icon: "next", label: "Play next", run: () => { player.playNext(song); say(`“${apart(titleOf(song))}” plays next.`); } },
-    { icon: "queue", label: "Add to the queue", run: () => { player.add([song]); say(`“${apart(titleOf(song))}” is in the queue.`); } },
-    { icon: "people", label: song.artist ? `All by ${apart(cutShort(song.artist))}` : "All without an artist", href: artistHref(song.artist) },
+    { icon: "next", label: "Play next", run: () => { player.playNext(song); say(`“${brief(titleOf(song))}” plays next.`); } },
+    { icon: "queue", label: "Add to the queue", run: () => { player.add([song]); say(`“${brief(titleOf(song))}” is in the queue.`); } },
+    { icon: "people", label: song.artist ? `All by ${brief(song.artist, 28)}` : "All without an artist", href: artistHref(song.artist) },
     { icon: "map", label: "Show on the map", href: mapHref(song.id) },
   ];
   const button = h("button", {
@@ -132,8 +132,6 @@ export function songMenu(song, items = []) {
   }, icon("more"));
   return button;
 }
-
-const cutShort = (name) => (name.length > 28 ? `${name.slice(0, 26)}…` : name);
 
 let shutMenu = null;
 

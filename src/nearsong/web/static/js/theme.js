@@ -1,6 +1,6 @@
 // The theme: as the system has it, light or dark. A plain script in the head, so that nothing is painted in the wrong colours.
 //
-//   <html data-theme="light|dark"> where the reader chose; every [data-theme-toggle] goes through the three.
+//   <html data-theme="light|dark">: the colours there are; every [data-theme-toggle] goes through the three wishes.
 //   document fires "themechange" when the colours change, for what is painted by hand (canvas).
 
 (() => {
@@ -9,6 +9,7 @@
   const ORDER = ["system", "light", "dark"];
   const NAMES = { system: "as the system", light: "light", dark: "dark" };
   const root = document.documentElement;
+  const night = matchMedia("(prefers-color-scheme: dark)");
 
   const read = () => {
     try {
@@ -27,9 +28,18 @@
     }
   };
 
+  /** The browser's own bars (on phones) take the colour of the theme that is shown, not of the system's. */
+  const tint = (shown) => {
+    for (const bar of document.querySelectorAll("meta[name=theme-color]")) {
+      bar.dataset.theme ||= bar.media.includes("dark") ? "dark" : "light";
+      bar.media = bar.dataset.theme === shown ? "all" : "not all";
+    }
+  };
+
   const apply = () => {
-    if (theme === "system") delete root.dataset.theme;
-    else root.dataset.theme = theme;
+    const shown = theme === "system" ? (night.matches ? "dark" : "light") : theme;
+    root.dataset.theme = shown;
+    tint(shown);
     label();
     document.dispatchEvent(new Event("themechange"));
   };
@@ -47,5 +57,5 @@
     theme = read();
     apply();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("themechange")));
+  night.addEventListener("change", apply);
 })();

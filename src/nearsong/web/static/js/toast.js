@@ -1,6 +1,7 @@
 // Short messages at the edge of the page, read out by screen readers.
 //
 //   say(text, {kind: "info" | "good" | "bad", seconds, action: {label, run}}) -> close()
+//       three at a time at most; on a phone one, since each covers rows; the same words again take the place of the first
 //   sayError(error): what went wrong in the service's own words; a cancelled request says nothing.
 
 import { h, icon, iconButton } from "./dom.js";
@@ -8,6 +9,7 @@ import { isAbort } from "./api.js";
 
 const ICONS = { info: "info", good: "check", bad: "warning" };
 const MOST = 3;
+const narrow = matchMedia("(max-width: 720px)");
 
 export function say(text, { kind = "info", seconds = kind === "bad" ? 9 : 5, action } = {}) {
   const region = document.getElementById("toasts");
@@ -22,11 +24,15 @@ export function say(text, { kind = "info", seconds = kind === "bad" ? 9 : 5, act
     action && h("button", { class: "button quiet small", type: "button", on: { click: () => { close(); action.run(); } } }, action.label),
     iconButton("close", "Close this message", close),
   );
-  while (region.children.length >= MOST) region.firstElementChild.remove();
+  [...region.children].find((other) => other.querySelector("p").textContent === text)?.remove();
+  while (region.children.length >= (narrow.matches ? 1 : MOST)) region.firstElementChild.remove();
   region.append(box);
-  const wait = () => { timer = setTimeout(close, seconds * 1000); };
-  box.addEventListener("mouseenter", () => clearTimeout(timer));
-  box.addEventListener("mouseleave", wait);
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(close, seconds * 1000);
+  };
+  for (const name of ["mouseenter", "focusin"]) box.addEventListener(name, () => clearTimeout(timer));
+  for (const name of ["mouseleave", "focusout"]) box.addEventListener(name, wait);
   wait();
   return close;
 }

@@ -1,5 +1,6 @@
 // What lies over the points: names of groups and songs without overlaps, rings, the lasso's outline (canvas 2D).
 
+const FEW = 60; // songs that are named on a phone, too, as far as there is room
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
 export function cut(text, most) {
@@ -69,7 +70,8 @@ export class Overlay {
     const { context, camera } = this, { width, height, radius } = camera, taken = [...state.covered];
     Object.assign(context, { textBaseline: "middle", lineJoin: "round", textAlign: "left" });
     let room = Math.floor((width * height) / 14_000) + 4;
-    for (const { text, x, y, size, weight = 500, beside = false, always = false } of this.labels(state)) {
+    const seen = this.seen(), points = seen.map((i) => camera.screen(this.columns.x[i], this.columns.y[i]));
+    for (const { text, x, y, size, weight = 500, beside = false, over = false, always = false } of this.labels(state, seen)) {
       if (room <= 0) break;
       const font = `${weight} ${size.toFixed(1)}px ${FONT}`, long = this.measure(font, text), tall = size * 1.25;
       const within = camera.zoom < 1.5 && x > 0 && x < width ? Math.min(Math.max(x - long / 2, 8), width - long - 8) : x - long / 2; // the name of what is seen is seen
@@ -77,7 +79,8 @@ export class Overlay {
         const box = [left - 6, y - tall / 2 - 3, left + long + 6, y + tall / 2 + 3];
         const outside = box[0] < 0 || box[2] > width || box[1] < 0 || box[3] > height;
         const covers = (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];
-        if ((outside && !always) || taken.some(covers)) continue;
+        const hides = ([px, py]) => px > left - radius && px < left + long + radius && Math.abs(py - y) < radius + size / 2;
+        if ((outside && !always) || taken.some(covers) || (beside && !over && points.some(hides))) continue;
         taken.push(box);
         Object.assign(context, { font, strokeStyle: look.paper, fillStyle: look.ink, lineWidth: 4 });
         context.strokeText(text, left, y);
@@ -88,19 +91,23 @@ export class Overlay {
     }
   }
 
-  /** What could be written on the map, the most important first. */
-  * labels(state) {
+  /** The songs in sight, where they are few enough for their titles; otherwise none. */
+  seen() {
+    const { camera } = this, few = Math.max(FEW, (camera.width * camera.height) / 9000), seen = [];
+    const [x0, y0] = camera.map(0, 0), [x1, y1] = camera.map(camera.width, camera.height);
+    this.grid.within(x0, y0, x1, y1, (i) => { seen.push(i); return seen.length <= few; });
+    return seen.length > few ? [] : seen.sort((a, b) => a - b);
+  }
+
+  /** What could be written on the map, the most important first; `seen`: the songs that may be named. */
+  * labels(state, seen) {
     const { columns, camera } = this, { kind, standsOut } = state;
-    if (state.selected >= 0) yield this.titled(state.selected, 40, { size: 13.5, weight: 700 });
+    if (state.selected >= 0) yield this.titled(state.selected, 40, { size: 13.5, weight: 700, over: true });
     if (kind !== "artist") yield* this.groups(columns.genreLabels, columns.genres, "genre", state, { size: 12.5, grow: 5, weight: 650 });
     if (kind === "artist" || camera.zoom >= 1.7 || !columns.genreLabels.length) {
       yield* this.groups(columns.artistLabels, columns.artists, "artist", state, { size: 11, grow: 2.5, weight: 500 });
     }
-    const few = (camera.width * camera.height) / 9000, seen = [];  // few songs in sight: their titles
-    const [x0, y0] = camera.map(0, 0), [x1, y1] = camera.map(camera.width, camera.height);
-    this.grid.within(x0, y0, x1, y1, (i) => { seen.push(i); return seen.length <= few; });
-    if (seen.length > few) return;
-    for (const i of seen.sort((a, b) => a - b)) {
+    for (const i of seen) {
       if (standsOut(i)) yield this.titled(i, 30, { size: 11, weight: 400 });
     }
   }

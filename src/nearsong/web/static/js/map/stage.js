@@ -64,7 +64,6 @@ export class Stage extends EventTarget {
 
   watch() {
     const { signal } = this, again = () => { this.readLook(); this.recolour(); };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again, { signal });
     const themes = new MutationObserver(again), sizes = new ResizeObserver(() => this.resize());
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     sizes.observe(this.node);

@@ -85,19 +85,19 @@ function seeds(signal) {
     if (shown === state.seeds) return;
     shown = state.seeds;
     list.hidden = !shown.length;
-    replace(list, shown.map((seed, at) => h("li", {}, seedChip(seed, () => remove(at, seed.name || seed.title)))));
+    replace(list, shown.map((seed, at) => h("li", {}, seedChip(seed, (name) => `Do not start from ${name}`, () => remove(at, seed.name || seed.title)))));
   };
   return [node, sync];
 }
 
-function seedChip(seed, remove) {
+function seedChip(seed, words, remove) {
   const name = seed.heard ? seed.name : seed.title || "(no title)";
   return h(
     "span", { class: "seed", title: seed.heard ? `${name}: a file that is not in the library` : `${name} by ${seed.artist}` },
     seed.heard ? h("span", { class: "seed-file" }, icon("wave")) : cover(seed, 32),
     h("span", { class: "seed-names" }, h("span", { class: "ellipsis", dir: "auto" }, name),
       h("span", { class: "muted small-text ellipsis", dir: "auto" }, seed.heard ? "your file" : seed.artist)),
-    h("button", { class: "icon-button", type: "button", "aria-label": `Remove ${name}`, on: { click: remove } }, icon("close")),
+    h("button", { class: "icon-button", type: "button", "aria-label": words(name), title: "Remove", on: { click: remove } }, icon("close")),
   );
 }
 
@@ -116,7 +116,7 @@ function walk() {
       picker.node.hidden = Boolean(song);
       if (shown === song) return;
       shown = song;
-      replace(slot, song && seedChip(song, empty));
+      replace(slot, song && seedChip(song, (name) => `${label}: not ${name}`, empty));
     };
     return [node, sync];
   });

@@ -3,7 +3,7 @@
 //   songRows({signal}) -> {node, sync()}        undoAction(label) -> the action of a message
 
 import { announce, h, icon, replace } from "../dom.js";
-import { number } from "../format.js";
+import { brief, number, titleOf } from "../format.js";
 import { draft } from "../draft.js";
 import { player } from "../player.js";
 import { moveByArrows, songRow } from "../songs.js";
@@ -43,7 +43,7 @@ export function songRows({ signal }) {
     const song = draft.state.songs[at];
     draft.remove(at);
     refocus(at, "row-remove");
-    say(`“${song.title}” is removed.`, { action: undoAction() });
+    say(`“${brief(titleOf(song))}” is removed.`, { action: undoAction() });
   }
 
   function row(song, at) {
@@ -52,7 +52,7 @@ export function songRows({ signal }) {
       on: { pointerdown: (event) => startDrag(event, list, signal, at) },
     }, icon("drag"));
     const gone = h("button", {
-      class: "icon-button row-remove", type: "button", "aria-label": `Remove ${song.title}`, on: { click: () => remove(at) },
+      class: "icon-button row-remove", type: "button", "aria-label": `Remove ${song.title} from the list`, title: "Remove from the list", on: { click: () => remove(at) },
     }, icon("close"));
     const menu = [
       { icon: "up", label: "Move up", run: () => move(at, -1, "row-more") }, { icon: "down", label: "Move down", run: () => move(at, 1, "row-more") },

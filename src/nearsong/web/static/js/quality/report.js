@@ -21,7 +21,7 @@ const MEASURED = [
 
 export function hero(report, model) {
   const said = headline(report, model.active?.kind ?? "learned"), refused = decision(report);
-  const warning = refused && h("div", { class: "note warn", id: "refusal" }, icon("info"), h("div", { class: "stack" }, h("p", {}, refused), advice(report)));
+  const warning = refused && h("div", { class: "note warn", id: "refusal", tabindex: "-1" }, icon("info"), h("div", { class: "stack" }, h("p", {}, refused), advice(report)));
   if (!said) return h("section", { class: "quality-hero" }, warning);
   return h(
     "section", { class: "quality-hero", "aria-label": "In one sentence" },

@@ -3,8 +3,7 @@
 //   trainingBox({app, onDone(job), learnedBefore}) -> node
 
 import { h, icon, replace } from "../dom.js";
-import { longTime } from "../format.js";
-import { cancelJob, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
+import { cancelJob, clock, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
 import { sayError } from "../toast.js";
 
 export function trainingBox({ app, onDone, learnedBefore }) {
@@ -28,26 +27,21 @@ export function trainingBox({ app, onDone, learnedBefore }) {
   }
 
   function watch(job) {
-    const box = progressBox(job), clock = h("span", { class: "muted small-text number" });
+    const box = progressBox(job);
     const cancel = () => {
       stop.disabled = true;
       cancelJob(job.id).catch(sayError);
     };
     const stop = h("button", { class: "button quiet small", type: "button", id: "train-cancel", on: { click: cancel } }, "Stop");
-    const began = Date.now();
-    const tick = () => { clock.textContent = `${longTime((Date.now() - began) / 1000)} so far`; };
-    const timer = setInterval(tick, 1000);
-    replace(place, h("div", { class: "training-run", "aria-live": "polite" }, box.node), h("div", { class: "cluster" }, clock, stop));
-    tick();
+    replace(place, h("div", { class: "training-run" }, box.node), h("div", { class: "cluster" }, clock(job, signal), stop));
     const unfollow = follow(job.id, (now) => {
       if (signal.aborted) return;
       box.update(now);
       if (!isOver(now)) return;
-      clearInterval(timer);
       if (now.state === "done") onDone(now);
       else idle(now.state === "failed" ? warn(now.error || "Learning did not work.") : h("p", { class: "muted" }, "Stopped. Nothing has changed."));
     });
-    signal.addEventListener("abort", () => { clearInterval(timer); unfollow(); });
+    signal.addEventListener("abort", unfollow);
   }
 
   idle();

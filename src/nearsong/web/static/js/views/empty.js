@@ -3,6 +3,7 @@
 //   emptyLibrary(root, app) -> clean-up: the library view without a library, with a scan that can be started and watched
 //   nextStep(app) -> a banner with the next step for the library view, or null (dismissed, or nothing to do)
 //   command(text) -> a command to type, with a button that copies it
+//   typed(app, words, what) -> the command that does something to this library
 //   listensDrop(app) -> a place to drop a listening history
 //   learnNote(app) -> the note of a song page while nothing is learned
 
@@ -11,8 +12,10 @@ import { h, icon, iconButton, replace } from "../dom.js";
 import { count, percent } from "../format.js";
 import { cancelJob, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
 import { say, sayError } from "../toast.js";
+import { sayScanned } from "./scan_note.js";
 
 const DISMISSED = "nearsong.dismissed";
+const CHOOSE = "Choose a folder with music";
 
 export function command(text) {
   const copy = async () => {
@@ -28,19 +31,26 @@ export function command(text) {
   return h("div", { class: "command" }, code, iconButton("copy", `Copy: ${text}`, copy));
 }
 
+export function typed(app, words, what) {
+  const { library } = app.status; // null where nearsong finds it by itself
+  const place = library && (/^[\w@%+=:,./-]+$/.test(library) ? library : `'${library.replaceAll("'", "'\\''")}'`);
+  return ["nearsong", words, place && `--library ${place}`, what].filter(Boolean).join(" ");
+}
+
 const later = (title, words) => h("li", {}, h("div", {}, h("h2", { class: "muted" }, title), h("p", { class: "muted" }, words)));
 
 export function emptyLibrary(root, app) {
   app.title("Welcome");
   const place = h("div", { class: "stack" });
   const state = { stop: null };
+  state.title = h("h2", {}, CHOOSE);
   replace(root, h("div", { class: "empty" },
     icon("library"),
     h("h1", { tabindex: "-1" }, "Let’s hear your music"),
     h("p", { class: "muted" }, "nearsong listens to the files in a folder and finds out which songs are near each other. ",
       "It never changes or sends your files."),
     h("ol", { class: "steps", role: "list" },
-      h("li", { class: "is-now" }, h("div", {}, h("h2", {}, "Choose a folder with music"), place)),
+      h("li", { class: "is-now" }, h("div", {}, state.title, place)),
       later("Give it a listening history", "From Last.fm, ListenBrainz or Spotify. It may be somebody else’s."),
       later("Let it learn what listeners hear as near", "Takes some minutes. Songs nobody has played yet are found from then on."))));
   scanPlace(place, app, state);
@@ -49,17 +59,27 @@ export function emptyLibrary(root, app) {
 
 async function scanPlace(place, app, state) {
   const typing = app.status.may_add_folders ? "Or type in a terminal:" : "Type in a terminal, with your folder:";
-  const fresh = () => replace(place, folderForm(app, watch), h("p", { class: "muted" }, typing),
-    command("nearsong scan FOLDER"), h("p", { class: "muted small-text" }, "This page notices by itself when songs have come."));
-  const watch = (job) => watchScan(job, place, app, state, fresh);
+  const fresh = () => {
+    state.title.textContent = CHOOSE;
+    replace(place, folderForm(app, watch), h("p", { class: "muted" }, typing),
+      command(typed(app, "scan", "FOLDER")), h("p", { class: "muted small-text" }, "This page notices by itself when songs have come."));
+  };
+  const watch = (job) => watchScan(job, place, app, state, fresh), { signal } = app;
   fresh();
   const timer = setInterval(async () => { // a scan in a terminal, too, brings the first songs
-    try { if ((await app.refreshStatus()).songs && !state.job) app.go("#/"); } catch { /* the banner tells */ }
+    try {
+      const { songs } = await app.refreshStatus();
+      if (songs && !state.job && !signal.aborted) return app.go("#/");
+      const elsewhere = !state.job && (await runningJob("scan")); // somebody has begun on another page
+      if (elsewhere && !state.job && !signal.aborted) watch(elsewhere);
+      const look = songs && place.querySelector("a.button");
+      if (look) look.hidden = false; // there is something to look at while the scan goes on
+    } catch { /* the banner tells */ }
   }, 4000);
   state.stop = () => clearInterval(timer);
   try {
     const job = await runningJob("scan");
-    if (job) watch(job);
+    if (job && !state.job && !signal.aborted) watch(job);
   } catch { /* the form works without */ }
 }
 
@@ -75,7 +95,7 @@ function folderForm(app, started) {
     button.disabled = true;
     wrong.textContent = "";
     try {
-      started(await startJob("scan", [field.value.trim()]));
+      started(await startJob("scan", [field.value.trim().replace(/^(["'])(.*)\1$/, "$2")])); // as file managers copy it
     } catch (error) {
       wrong.textContent = error.detail || "That did not work.";
       field.focus();
@@ -90,8 +110,9 @@ function folderForm(app, started) {
 
 function watchScan(job, place, app, state, again) {
   const box = progressBox(job);
-  const before = state.stop;
+  const before = state.stop, { signal } = app;
   state.job = job;
+  state.title.textContent = "Listening to your music";
   const look = (event) => {
     event.preventDefault();
     state.job = null;
@@ -102,11 +123,11 @@ function watchScan(job, place, app, state, again) {
     h("button", { class: "button quiet small", type: "button", on: { click: () => cancelJob(job.id).catch(sayError) } }, "Stop")));
   const stop = follow(job.id, async (now) => {
     box.update(now);
-    if (now.done > 0) place.querySelector("a").hidden = false;
     if (!isOver(now)) return;
     state.job = null;
-    if (now.state === "failed") say(now.error || "The scan did not work.", { kind: "bad" });
+    sayScanned(now);
     await app.refreshStatus().catch(() => {});
+    if (signal.aborted) return;
     if (app.status.songs) app.go("#/");
     else again();
   });
@@ -121,7 +142,7 @@ const STEPS = {
     icon: "people",
     title: "Next: a listening history",
     words: "So far songs are compared by sound alone. With a history of what people play, nearsong learns which sounds listeners hear as near.",
-    body: (app) => [listensDrop(app), command("nearsong listens import FILE")],
+    body: (app) => [listensDrop(app), command(typed(app, "listens import", "FILE"))],
   },
   train: {
     icon: "chart",
@@ -177,13 +198,13 @@ export function listensDrop(app) {
 }
 
 export function learnNote(app) {
-  const ready = app.status?.step === "train" || app.status?.histories > 0;
+  const ready = app.status && app.status.step !== "listens";
   return h("aside", { class: "note accent learn-note", "aria-label": "How to learn" }, icon("info"),
     h("div", { class: "stack" }, h("p", {}, ready
       ? "These are near by sound alone. There is a listening history: let nearsong learn from it what listeners hear as near, and this page shows both side by side."
       : "These are near by sound alone. Give nearsong a listening history, and it learns what listeners hear as near; this page then shows both side by side."),
     h("div", { class: "cluster" }, ready
-      ? h("a", { class: "button small", href: "#/quality" }, "Start learning") : [listensDrop(app), command("nearsong listens import FILE")])));
+      ? h("a", { class: "button small", href: "#/quality" }, "Start learning") : [listensDrop(app), command(typed(app, "listens import", "FILE"))])));
 }
 
 const found = (result) => (result?.rows

@@ -1,10 +1,10 @@
 // The library: search while one types, genres, order, and rows that load as one scrolls. The address keeps the question:
-// #/?search=...&genre=...&artist=...&sort=...; back from a song, and a reload, find the same place in the list (history.state).
+// #/?search=...&genre=...&artist=...&sort=...; back from a song, and a reload, find the same place in the list (places.js).
 
 import { get, isAbort, link } from "../api.js";
 import { announce, h, icon, iconButton, replace } from "../dom.js";
 import { count, longTime, number } from "../format.js";
-import { keepMore } from "../places.js";
+import { keepMore, place, readdress } from "../places.js";
 import { player } from "../player.js";
 import { moveByArrows, songRow } from "../songs.js";
 import { emptyLibrary, nextStep } from "./empty.js";
@@ -38,7 +38,7 @@ class LibraryView {
   }
 
   start() {
-    const kept = history.state?.library; // this place in the history was seen before
+    const kept = place().library; // this place in the history was seen before
     this.genres = genresSeen;
     this.draw();
     this.drawChips();
@@ -48,6 +48,8 @@ class LibraryView {
     this.watcher.observe(this.end);
     const back = () => link.up && this.load(); // the list may be the answer to an older question
     link.addEventListener("change", back);
+    const tell = () => this.tell();
+    this.app.events.addEventListener("status", tell);
     const forget = keepMore(() => ({ library: { y: scrollY, songs: Math.min(MOST, this.songs.length) } }));
     if (this.wantsFocus) requestAnimationFrame(() => this.field.focus());
     return () => {
@@ -57,12 +59,11 @@ class LibraryView {
       this.watcher.disconnect();
       this.scan.stop();
       link.removeEventListener("change", back);
+      this.app.events.removeEventListener("status", tell);
     };
   }
 
   draw() {
-    const { status } = this.app;
-    const lead = `${count(status.songs, "song")} by ${count(status.artists, "artist")}, ${longTime(status.seconds)}${status.seconds > 48 * 3600 ? " of music" : ""}`;
     this.field = h("input", {
       class: "input", id: "search", type: "search", placeholder: "Artist, title, album or genre",
       "aria-label": "Search the library", "aria-describedby": "result-count",
@@ -85,16 +86,27 @@ class LibraryView {
     this.button = h("button", { class: "button quiet", id: "show-more", type: "button", on: { click: () => this.more(true) } }, "Show more");
     this.end = h("div", { class: "library-end", hidden: true }, this.button);
     this.scan = scanNote(this.app);
+    [this.lead, this.advice] = [h("span"), h("div", { class: "library-advice" })];
+    this.tell();
     replace(this.root,
-      this.app.heading("Library", { lead, actions: this.scan.button }),
+      this.app.heading("Library", { lead: this.lead, actions: this.scan.button }),
       this.scan.node,
-      nextStep(this.app),
+      this.advice,
       h("div", { class: "library-tools", role: "search" },
         h("div", { class: "library-tools-line" },
           h("div", { class: "search" }, this.field, icon("search"), this.hint, this.wipe),
           h("div", { class: "sort" }, h("label", { for: "sort" }, "Sort by"), order)),
         this.chips),
       this.counter, this.list, this.end);
+  }
+
+  /** What the library holds, and the next step, which may be another one by now: a history was read meanwhile, for example. */
+  tell() {
+    const { songs, artists, seconds, step } = this.app.status;
+    this.lead.textContent = `${count(songs, "song")} by ${count(artists, "artist")}, ${longTime(seconds)}${seconds > 48 * 3600 ? " of music" : ""}`;
+    if (this.step === step) return;
+    this.step = step;
+    replace(this.advice, nextStep(this.app));
   }
 
   typed() {
@@ -122,7 +134,7 @@ class LibraryView {
     if (Object.entries(change).every(([name, value]) => this.asked[name] === value)) return;
     Object.assign(this.asked, change);
     const query = new URLSearchParams(Object.entries(this.asked).filter(([name, value]) => value && !(name === "sort" && value === "artist")));
-    history.replaceState(null, "", `#/${query.size ? `?${query}` : ""}`); // a reload, or back from a song, finds the same question
+    readdress(`#/${query.size ? `?${query}` : ""}`); // a reload, or back from a song, finds the same question
     this.drawChips();
     this.load();
   }
@@ -148,6 +160,7 @@ class LibraryView {
       this.list.replaceChildren();
       this.take(page);
       this.say(page);
+      if (page.total > this.app.status.songs) this.app.refreshStatus().catch(() => {}); // a scan, or a file that was kept, has brought some
       if (kept) scrollTo(0, kept.y);
       else if (scrollY > this.list.offsetTop) scrollTo(0, Math.max(0, this.counter.offsetTop - 140));
     } catch (error) {

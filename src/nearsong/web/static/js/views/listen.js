@@ -18,7 +18,7 @@ const touches = matchMedia("(pointer: coarse)"); // nothing to drop with
 /** What the service says of a file, without where it lay there and what its decoders are called. */
 function tidy(detail, name) {
   const words = (detail || "That did not work.").replace(/ \((?:FFmpeg|libsndfile)[^)]*\)/, "").replace(/(?:[a-z]:)?(?:[/\\][^\s/\\]+)+[/\\]/gi, "");
-  return words.startsWith(`${name}: `) ? `“${apart(name)}” ${words.slice(name.length + 2)}` : words;
+  return words.startsWith(`${name}: `) ? `“${apart(name)}” ${words.slice(name.length + 2).replace(/^it /, "")}` : words;
 }
 
 let last = null; // {file, address, answer}: while the page is open one can go elsewhere and come back

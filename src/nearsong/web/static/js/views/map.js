@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { announce, h, icon, replace } from "../dom.js";
 import { count } from "../format.js";
-import { cancelJob, follow, isOver, progressBox, startJob } from "../jobs.js";
+import { cancelJob, clock, follow, isOver, progressBox, startJob } from "../jobs.js";
 import { Columns, Finder } from "../map/columns.js";
 import { kinds } from "../map/colours.js";
 import { legend } from "../map/legend.js";
@@ -21,7 +21,7 @@ export async function show(root, params, app) {
   replace(root, place);
   const status = app.status || (await app.refreshStatus());
   if (!status.songs) return void empty(place);
-  const view = { place, signal: app.signal, wanted: Number(params.query.get("song")) || 0 };
+  const view = { place, signal: app.signal, songs: status.songs, wanted: Number(params.query.get("song")) || 0 };
   await load(view).catch((error) => failed(view, error));
 }
 
@@ -56,9 +56,9 @@ function empty(place, detail) {
 function wait(view, job) {
   const { place, signal } = view, box = progressBox(job);
   const words = h("p", { class: "map-lead" }, "Every song finds its place, so that songs that sound alike end up side by side. ",
-    "This is done once for each state of the library.");
+    `This is done once for each state of the library, and takes ${howLong(view.songs)}; you can go on using the page.`);
   const stop = h("button", { class: "button quiet small", type: "button", on: { click: () => cancelJob(job.id).catch(sayError) } }, "Stop");
-  message(place, "Drawing the map", words, h("div", { class: "card map-progress" }, box.node), stop);
+  message(place, "Drawing the map", words, h("div", { class: "card map-progress" }, box.node), h("div", { class: "cluster" }, clock(job, signal), stop));
   const unfollow = follow(job.id, (now) => {
     if (signal.aborted) return;
     box.update(now);
@@ -68,6 +68,9 @@ function wait(view, job) {
   });
   signal.addEventListener("abort", unfollow);
 }
+
+/** What a machine of today takes; within it t-SNE cannot tell how far it is. */
+const howLong = (songs) => (songs < 1000 ? "some seconds" : songs < 20_000 ? "about half a minute" : "a minute or two");
 
 function stopped(view, job) {
   const again = h("button", { class: "button", type: "button", on: { click: () => drawAgain(view) } }, icon("refresh"), "Draw the map");

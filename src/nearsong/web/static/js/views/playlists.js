@@ -2,8 +2,9 @@
 
 import { del, download, get, isAbort, post, put } from "../api.js";
 import { announce, h, icon, replace } from "../dom.js";
-import { count, longTime, number } from "../format.js";
+import { brief, count, longTime, number } from "../format.js";
 import { draft } from "../draft.js";
+import { readdress } from "../places.js";
 import { player } from "../player.js";
 import { recipe } from "../playlists/recipe.js";
 import { songRows, undoAction } from "../playlists/rows.js";
@@ -158,8 +159,8 @@ async function save(view) {
   try {
     const kept = state.saved ? await put(`/playlists/${state.saved.id}`, body) : await post("/playlists", body);
     draft.markSaved({ id: kept.id, name, songs: body.songs });
-    history.replaceState(null, "", `#/playlists/${kept.id}`);
-    say(`“${name}” is saved.`, { kind: "good" });
+    readdress(`#/playlists/${kept.id}`);
+    say(`“${brief(name)}” is saved.`, { kind: "good" });
     await refreshLists(view);
   } catch (error) {
     if (error.status === 404 && state.saved) { // somebody else has deleted it: save it as a new one
@@ -185,7 +186,7 @@ async function remove(view) {
     } catch (error) { sayError(error); }
   };
   draft.forget(saved.id);
-  say(`“${saved.name}” is deleted.`, { seconds: 9, action: { label: "Undo", run: back } });
+  say(`“${brief(saved.name)}” is deleted.`, { seconds: 9, action: { label: "Undo", run: back } });
   view.app.go("#/playlists");
 }
 

@@ -1,11 +1,14 @@
 // Looking for new music from the library view: a button, and how far a scan is, whoever started it.
 //
 //   scanNote(app) -> {button, node, stop()}     button: null where no folder is known; node: shown while a scan runs
+//   sayScanned(job, action): what a scan that has ended has found, as a message
 
 import { h, icon, replace } from "../dom.js";
 import { count } from "../format.js";
 import { cancelJob, follow, isOver, progressBox, runningJob, startJob } from "../jobs.js";
 import { say, sayError } from "../toast.js";
+
+const terminal = matchMedia("(min-width: 721px)"); // where a command can be typed
 
 export function scanNote(app) {
   const node = h("div", { class: "scan-note", hidden: true });
@@ -26,10 +29,9 @@ export function scanNote(app) {
   const ended = async (job) => {
     node.hidden = true;
     if (button) button.disabled = false;
-    const words = told(job);
     await app.refreshStatus().catch(() => {});
     const look = { label: "Show them", run: () => app.go("#/?sort=newest") };
-    say(words, { kind: job.state === "failed" ? "bad" : "good", action: job.result?.added > 0 && !stopped ? look : undefined });
+    sayScanned(job, job.result?.added > 0 && !stopped ? look : undefined);
   };
 
   const start = async () => {
@@ -42,9 +44,15 @@ export function scanNote(app) {
   return { button, node, stop: () => { stopped = true; stop(); } };
 }
 
+export function sayScanned(job, action) {
+  const silent = job.result?.unreadable > 0;
+  say(told(job), { kind: job.state === "failed" ? "bad" : silent ? "info" : "good", seconds: silent ? 9 : undefined, action });
+}
+
 function told(job) {
   if (job.state === "failed") return job.error || "The scan did not work.";
   if (job.state === "cancelled") return "Stopped. What was heard is kept.";
-  const added = job.result?.added || 0;
-  return added ? `${count(added, "new song")} in the library.` : "No new songs.";
+  const { added = 0, unreadable = 0 } = job.result || {};
+  const silent = unreadable ? ` ${count(unreadable, "file")} could not be heard${terminal.matches ? "; “nearsong status --unreadable” says why" : ""}.` : "";
+  return `${added ? `${count(added, "new song")} in the library.` : "No new songs."}${silent}`;
 }

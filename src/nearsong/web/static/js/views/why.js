@@ -5,7 +5,7 @@
 
 import { isAbort } from "../api.js";
 import { h, icon, replace } from "../dom.js";
-import { apart, artistOf, count, number, percent, titleOf } from "../format.js";
+import { artistOf, brief, count, number, percent, titleOf } from "../format.js";
 import { isCurrent, player } from "../player.js";
 
 const SHOWN = 3; // sounds of each kind before one asks for all
@@ -70,8 +70,6 @@ function listeners(why, query, other) {
       h("span", { class: "key key-both" }, `both: ${number(told.shared)}`),
       h("span", { class: "key key-other" }, `only ${second}: ${number(onlyOther)}`)));
 }
-
-const brief = (name) => apart(name.length > 40 ? `${name.slice(0, 38)}…` : name);
 
 const ordinal = (n) => {
   if (n === 1) return "It is the";

@@ -1,0 +1,83 @@
+"""Songs for tests in formats that browsers cannot play, beside one that they can, in a library of their own."""
+
+import shutil
+from pathlib import Path
+
+import av
+import numpy as np
+import soundfile
+
+import music_library
+from nearsong.library import Library
+from nearsong.library.file_tags import write_tags
+from nearsong.library.records import Tags
+
+SECONDS, RATE = 3.0, 44_100
+SONGS = {"AIFF": "aiff", "Apple Lossless": "m4a", "AAC": "m4a", "WMA": "wma"}
+"""Title -> what its file ends in."""
+
+_FFMPEG = {
+    "Apple Lossless": ("alac", "ipod", "s16p"),
+    "AAC": ("aac", "ipod", "fltp"),
+    "WMA": ("wmav2", "asf", "fltp"),
+}
+
+
+def samples(seed: int, seconds: float = SECONDS) -> np.ndarray:
+    """Stereo sound of 16 bits."""
+    sides = [music_library.sound(0, 1000 + 2 * seed + side, seconds * RATE / music_library.RATE) for side in (0, 1)]
+    return np.round(32_000 * np.stack(sides, axis=1)).astype(np.int16)
+
+
+def write_song(path: Path, title: str, seed: int, seconds: float = SECONDS) -> Path:
+    """Write a song in the format that is its title."""
+    sound = samples(seed, seconds)
+    if title not in _FFMPEG:
+        soundfile.write(path, sound, RATE, format="AIFF", subtype="PCM_16")
+    else:
+        codec, container, layout = _FFMPEG[title]
+        values = np.ascontiguousarray(sound.T if layout == "s16p" else sound.T / np.float32(32_768))
+        frame = av.AudioFrame.from_ndarray(values, format=layout, layout="stereo")
+        frame.sample_rate = RATE
+        with av.open(str(path), "w", format=container) as file:
+            stream = file.add_stream(codec, rate=RATE, layout="stereo")
+            stream.bit_rate = 192_000
+            for part in (frame, None):
+                for packet in stream.encode(part):
+                    file.mux(packet)
+    write_tags(path, Tags("Foreigners", title, "Formats", "low hum", 2001))
+    return path
+
+
+def make_library(trained_file: Path, folder: Path) -> Path:
+    """Copy a trained library, add a song of each format, and return where it is."""
+    music = folder / "music"
+    music.mkdir(parents=True)
+    for seed, (title, ending) in enumerate(SONGS.items()):
+        write_song(music / f"{title}.{ending}", title, seed)
+    place = Path(shutil.copy(trained_file, folder / "library.sqlite"))
+    with Library.open(place) as library:
+        library.scan(music, workers=1)
+    return place
+
+
+def move_library(place: Path, folder: Path) -> Path:
+    """Copy such a library with its foreign songs, so that their files may be changed."""
+    music = folder / "music"
+    shutil.copytree(place.parent / "music", music)
+    copied = Path(shutil.copy(place, folder / "library.sqlite"))
+    with Library.open(copied) as library:
+        songs = [song for song in library.snapshot().space.songs if song.artist == "Foreigners"]
+        library._store.songs.add_root(str(music))
+        with library._store.writing() as connection:
+            for song in songs:
+                path = music / Path(song.path).name
+                tags = Tags(song.artist, song.title, song.album, song.genre, song.year)
+                facts = path.stat()
+                library._store.songs.move(connection, song.id, str(path), facts.st_size, facts.st_mtime_ns, tags)
+    return copied
+
+
+def number_of(library: Library, title: str) -> int:
+    """Return the number of the song of a title."""
+    return next(song.id for song in library.snapshot().space.songs if song.title == title)

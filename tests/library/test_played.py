@@ -1,0 +1,352 @@
+"""What is played through the service is kept, and is a listening history like any other."""
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import music_library
+from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
+from nearsong.library import Library
+from nearsong.library.importing import import_listens
+from nearsong.library.learning import Histories, refusal_mark
+from nearsong.library.played import APART, FEW, MOST_AT_ONCE, NAME, Played
+from nearsong.library.records import Heard, Tags
+from nearsong.library.status import status_of
+from nearsong.library.store import ScannedFile, Store
+
+NOON = 1_700_000_000
+
+
+def put(store, *names) -> list[int]:
+    """Write songs called "artist - title"."""
+    with store.writing() as connection:
+        parts = [(name, *name.split(" - ")) for name in names]
+        files = [ScannedFile(f"/{n}.mp3", 10, 20, n, Tags(artist, title)) for n, artist, title in parts]
+        return [store.songs.put(connection, file, None) for file in files]
+
+
+def gathered(store) -> list[tuple[str, str, int]]:
+    """What the histories say: who played which title when."""
+    import sqlalchemy as sa
+
+    from nearsong.library.store.schema import listen_users
+
+    with store._database.reading() as connection:
+        users = dict(connection.execute(sa.select(listen_users.c.id, listen_users.c.name)).all())
+    ids, heard = store.listens.names()
+    names = {number: item.title for number, item in zip(ids.tolist(), heard, strict=True)}
+    found = []
+    for source in store.listens.sources():
+        for block in store.listens.columns(source.id):
+            columns = zip(block.user.tolist(), block.name.tolist(), block.time.tolist(), strict=True)
+            found += [(users[user], names[name], when) for user, name, when in columns]
+    return found
+
+
+def test_plays_become_one_history_of_events(store):
+    first, second = put(store, "Ann - One", "Bob - Two")
+    played = Played(store)
+    assert played.note(first, "me", NOON)
+    assert played.note(second, " the  kitchen\0 ", NOON + 7.9)
+    assert (played.count(), played.waiting(), store.listens.sources()) == (2, 2, [])
+    assert played.gather()
+    (source,) = store.listens.sources()
+    assert (source.name, source.format, source.kind, source.rows) == (NAME, "played", "events", 2)
+    assert gathered(store) == [("me", "One", NOON), ("the kitchen", "Two", NOON + 7)]
+    assert played.waiting() == 0
+    assert store.listens.totals() == {1: 1.0, 2: 1.0}
+    assert Histories(store).song_plays() == {first: 1.0, second: 1.0}
+
+
+def test_without_news_nothing_is_written_and_with_some_the_old_history_goes(store):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+    assert not played.gather()
+    played.note(song, at=NOON)
+    assert played.gather()
+    before = store.listens.sources()
+    assert not played.gather()
+    assert store.listens.sources() == before
+    played.note(song, at=NOON + 500)
+    assert played.gather()
+    (source,) = store.listens.sources()
+    assert source.id != before[0].id
+    assert gathered(store) == [("me", "One", NOON), ("me", "One", NOON + 500)]
+    assert store.listens.n_users() == 1
+
+
+def once(rows) -> list[tuple[str, int, int]]:
+    """Plays as they are kept, the slow way: each is compared with all before it."""
+    kept = []
+    for who, song, when in rows:
+        if not any((who, song) == (w, s) and abs(when - t) <= APART for w, s, t in kept):
+            kept.append((who, song, when))
+    return kept
+
+
+@pytest.fixture(scope="module")
+def one_store(tmp_path_factory):
+    with contextlib.closing(Store(tmp_path_factory.mktemp("plays"))) as opened:
+        put(opened, *(f"Band {n % 2} - Song {n}" for n in range(3)))
+        yield opened
+
+
+@given(st.lists(st.tuples(st.sampled_from(["me", "you"]), st.integers(1, 3), st.integers(0, 100)), max_size=12))
+def test_the_same_song_told_twice_is_one_play(one_store, rows):
+    played = Played(one_store)
+    played.forget()
+    new = [played.note(song, who, NOON + when) for who, song, when in rows]
+    kept = once(rows)
+    assert sum(new) == played.count() == len(kept)
+    played.gather()
+    assert gathered(one_store) == [(who, f"Song {song - 1}", NOON + when) for who, song, when in kept]
+    if kept:
+        totals = Counter(f"Song {song - 1}" for _, song, _ in kept)
+        ids, heard = one_store.listens.names()
+        named = one_store.listens.totals()
+        found = {item.title: named[n] for n, item in zip(ids.tolist(), heard, strict=True) if n in named}
+        assert found == totals
+
+
+def test_several_at_once_are_all_noted_or_none(store):
+    songs = put(store, "Ann - One", "Bob - Two")
+    played = Played(store)
+    with pytest.raises(NoSuchSongError, match="there is no song 77 in the library, so that it was played cannot"):
+        played.note_all([(songs[0], NOON), (77, NOON)])
+    assert played.count() == 0
+    assert played.note_all([(songs[0], NOON), (songs[1], None), (songs[0], NOON + 1)], "me") == 2
+    with pytest.raises(InvalidInputError, match=r"1,001 plays came at once; send no more than 1,000\."):
+        played.note_all([(songs[0], NOON)] * (MOST_AT_ONCE + 1))
+
+
+@pytest.mark.parametrize("song", [0, -1, 99, 2**63, 10**30])
+def test_a_song_that_is_not_there_is_refused(store, song):
+    with pytest.raises(NoSuchSongError, match=f"there is no song {song} in the library"):
+        Played(store).note(song)
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (0, "at 0 s since 1970, before the year 2000; check the clock"),
+        (946_684_799.9, "before the year 2000"),
+        (-1e300, "before the year 2000"),
+        (4e9, "at 4000000000 s since 1970, in the future; check the clock"),
+        (float("inf"), "in the future"),
+        (float("nan"), "before the year 2000"),
+    ],
+)
+def test_a_time_that_cannot_be_is_refused(one_store, at, words):
+    with pytest.raises(InvalidInputError, match=words):
+        Played(one_store).note(1, at=at)
+
+
+def test_a_clock_may_be_some_minutes_ahead_and_no_more(one_store):
+    played = Played(one_store)
+    played.forget()
+    assert played.note(1, at=time.time() + 300)
+    with pytest.raises(InvalidInputError, match="in the future"):
+        played.note(1, at=time.time() + 900)
+
+
+@pytest.mark.parametrize("listener", ["", " \n\0", "x" * 201])
+def test_a_listener_needs_a_name(one_store, listener):
+    with pytest.raises(InvalidInputError, match=r"a listener of (0|201) letters .* give a name of 1 to 200\."):
+        Played(one_store).note(1, listener)
+
+
+def test_a_song_that_is_gone_stays_a_listen_and_a_new_name_is_followed(store):
+    gone, named = put(store, "Ann - One", "Bbo - Two")
+    played = Played(store)
+    played.note_all([(gone, NOON), (named, NOON + 200)])
+    played.gather()
+    store.songs.remove([gone])
+    with store.writing() as connection:
+        store.songs.touch(connection, named, 10, 30, Tags("Bob", "Two"))
+    assert played.waiting() == 0
+    assert played.gather()
+    _, heard = store.listens.names()
+    assert {Heard("Ann", "One"), Heard("Bob", "Two")} <= set(heard)
+    assert gathered(store) == [("me", "One", NOON), ("me", "Two", NOON + 200)]
+    assert Histories(store).song_plays() == {named: 1.0}
+
+
+def test_what_is_forgotten_does_not_come_back(store):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+    played.note(song, at=NOON)
+    played.gather()
+    played.note(song, at=NOON + 100)
+    played.forget()
+    assert (played.count(), played.waiting(), played.gather()) == (0, 0, False)
+    assert (store.listens.sources(), store.listens.names()[1]) == ([], [])
+
+
+def test_to_remove_the_history_is_to_forget_the_plays(place, tmp_path):
+    with Library.open(place) as library:
+        (song,) = put(library._store, "Ann - One")
+        other = tmp_path / "other.csv"
+        other.write_text("user,artist,plays\nann,Ann,3\n")
+        import_listens(library._store, [other])
+        library.played.note(song)
+        library.played.gather()
+        imported, own = library.listens()
+        library.remove_listens(imported.id)
+        assert library.played.count() == 1
+        library.remove_listens(own.id)
+        assert library.played.count() == 0
+        assert not library.played.gather()
+        assert library.listens() == []
+
+
+def test_plays_that_are_forgotten_while_they_are_gathered_stay_forgotten(store, monkeypatch):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+    played.note(song)
+    begin = store.listens.begin
+
+    def begin_late(*facts):
+        writer = begin(*facts)
+        played.forget()
+        return writer
+
+    monkeypatch.setattr(store.listens, "begin", begin_late)
+    assert not played.gather()
+    assert (played.count(), store.listens.sources()) == (0, [])
+
+
+def test_of_two_who_gather_at_once_one_history_stays(store, monkeypatch):
+    first, second = put(store, "Ann - One", "Bob - Two")
+    played = Played(store)
+    played.note(first, at=NOON)
+    begin = store.listens.begin
+
+    def overtaken(*facts):
+        monkeypatch.setattr(store.listens, "begin", begin)
+        played.note(second, at=NOON + 100)
+        assert played.gather()
+        return begin(*facts)
+
+    monkeypatch.setattr(store.listens, "begin", overtaken)
+    assert played.gather()
+    assert len(store.listens.sources()) == 1
+    assert played.waiting() == 1  # the one who was overtaken knew less; that is seen, and mended
+    assert played.gather()
+    assert len(store.listens.sources()) == 1
+    assert gathered(store) == [("me", "One", NOON), ("me", "Two", NOON + 100)]
+
+
+def test_a_gathering_that_fails_leaves_what_was_there(store, monkeypatch):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+    played.note(song, at=NOON)
+    played.gather()
+    before = store.listens.sources()
+    played.note(song, at=NOON + 100)
+
+    def full(*_facts):
+        raise LibraryError("the disk is full")
+
+    monkeypatch.setattr("nearsong.library.store.listens.SourceWriter.add", full)
+    with pytest.raises(LibraryError, match="the disk is full"):
+        played.gather()
+    monkeypatch.undo()
+    assert store.listens.sources() == before
+    assert played.gather()
+
+
+def test_many_who_note_and_gather_at_once_lose_nothing(place):
+    with Library.open(place) as library:
+        songs = put(library._store, *(f"Band {n} - Song {n}" for n in range(4)))
+        wrong: list[BaseException] = []
+
+        def work(listener: str) -> None:
+            try:
+                with Library.open(place) as mine:  # as another process would
+                    for n in range(12):
+                        mine.played.note(songs[n % 4], listener, NOON + 100 * n)
+                        if n % 4 == 3:
+                            mine.played.gather()
+            except BaseException as error:
+                wrong.append(error)
+
+        workers = [threading.Thread(target=work, args=(f"listener {n}",)) for n in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert not wrong
+        library.played.gather()
+        assert library.played.waiting() == 0
+        assert len(library.listens()) == 1
+        told = gathered(library._store)
+        assert sorted(told) == sorted(
+            (f"listener {who}", f"Song {n % 4}", NOON + 100 * n) for who in range(3) for n in range(12)
+        )
+
+
+def test_a_few_plays_alone_are_nothing_to_learn_from(store, tmp_path):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+    played.note(song, at=NOON)
+    played.gather()
+    status = status_of(store)
+    assert (status.histories, status.listens, status.played, status.too_few) == (1, 1, 1, True)
+    assert "Import what was listened to: nearsong listens import FILES" in status.next
+    played.note_all([(song, NOON + 60 * n) for n in range(FEW)])
+    assert (status_of(store).played, status_of(store).listens) == (FEW, 1)
+    played.gather()
+    assert not status_of(store).too_few
+    played.forget()
+    assert not status_of(store).too_few  # there are none at all
+    played.note(song)
+    played.gather()
+    (tmp_path / "other.csv").write_text("user,artist,plays\nann,Ann,3\n")
+    import_listens(store, [tmp_path / "other.csv"])
+    assert not status_of(store).too_few
+
+
+def test_what_was_refused_is_tried_again_when_there_are_twice_as_many_plays(store):
+    (song,) = put(store, "Ann - One")
+    played = Played(store)
+
+    def mark_of(n: int) -> str:
+        played.note_all([(song, NOON + 60 * k) for k in range(n)])
+        played.gather()
+        return refusal_mark(store)
+
+    assert mark_of(4) == mark_of(7) != mark_of(8)
+
+
+def test_a_library_of_the_format_before_is_refused(store, place):
+    with store.writing() as connection:
+        store.models.set(connection, "schema", 2)
+    with pytest.raises(LibraryError, match="has format 2, and this nearsong reads 3; use the nearsong that made it"):
+        Store(place)
+
+
+def test_a_training_learns_from_what_was_played_in_sittings(trained):
+    """As one person's Last.fm export would be: see test_one_person."""
+    trained.remove_listens(*(source.id for source in trained.listens()))
+    random, start = np.random.default_rng(5), datetime(2023, 1, 1, 20, tzinfo=UTC)
+    songs = {song.title: song.id for song in trained.songs()}
+    sittings = 120
+    for sitting in range(sittings):
+        artists = random.choice(np.arange(sitting % 3, music_library.N_ARTISTS, 3), 8, replace=False).tolist()
+        begun = start + timedelta(days=sitting)
+        titles = [f"Song {artist * 10 + int(random.integers(music_library.SONGS_EACH))}" for artist in artists]
+        times = [(begun + timedelta(minutes=4 * n)).timestamp() for n in range(len(titles))]
+        trained.played.note_all([(songs[title], when) for title, when in zip(titles, times, strict=True)])
+    assert trained.listens() == []
+    report = trained.train()
+    assert report.listener_kinds == {"users": 0, "sessions": sittings, "playlists": 0}
+    assert report.score("learned", "known") > report.score("random", "known") + 0.3
+    assert [(source.format, source.rows) for source in trained.listens()] == [("played", 8 * sittings)]
+    assert sum(trained.snapshot().plays.values()) == 8 * sittings
