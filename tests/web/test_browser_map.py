@@ -120,6 +120,8 @@ def test_a_lasso_makes_a_playlist_of_exactly_the_songs_inside(visit, served, way
         expect(page.get_by_text("Draw around the songs you want.")).to_be_visible()
     path = [(left, bottom), (right, bottom), (right, top), (left, top), (left, (top + bottom) / 2)]
     drag(page, path, shift=way == "shift")
+    expect(page.locator("#map-list-title")).to_have_text(f"{len(inside)} songs chosen")
+    assert set(page.locator(".map-row-names > :first-child").all_inner_texts()) == inside
     page.get_by_role("button", name=f"Make a playlist of these ({len(inside)})").click()
     shown = page.locator("#draft-songs .song-row")
     expect(shown).to_have_count(len(inside))

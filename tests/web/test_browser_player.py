@@ -129,3 +129,19 @@ def test_it_goes_on_playing_from_view_to_view(visit, long_served):
         expect(page.get_by_role("heading", name=view, level=1)).to_be_focused()
     played(page, position(page) + 0.1)
     expect(rows(page)).to_have_count(50)
+
+
+def test_a_song_waits_while_the_service_is_gone_and_no_file_is_blamed(visit, served):
+    page = visit(served, allow=("ERR_INTERNET_DISCONNECTED",))
+    expect(rows(page)).to_have_count(50)
+    first, second = titles(rows(page))[:2]
+    said = remember(page, "#toasts")
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text(first)
+    page.context.set_offline(True)
+    page.keyboard.press("n")
+    expect(page.locator("#link-banner")).to_be_visible()
+    expect(page.locator("#player-title")).to_have_text(second)
+    page.context.set_offline(False)
+    played(page, 0.1)
+    assert not [text for text in said() if "cannot be played" in text]

@@ -93,6 +93,14 @@ def test_folders_of_a_scan_must_be_there_and_whole_paths(slow, tmp_path, go):
     assert slow.service.jobs.wait(job["id"], 60).result == {"kind": "scan", "folders": [str(tmp_path)]}
 
 
+def test_a_folder_may_begin_at_home(slow, tmp_path, go, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "Music").mkdir()
+    go.touch()
+    job = slow.post("/api/v1/jobs", json={"kind": "scan", "folders": ["~/Music"]}).json()
+    assert slow.service.jobs.wait(job["id"], 60).result["folders"] == [str(tmp_path / "Music")]
+
+
 def test_folders_cannot_be_added_from_elsewhere(make_client, tmp_path):
     token = "a token of sixteen"
     client = make_client(host="0.0.0.0", token=token)

@@ -55,6 +55,7 @@ def test_what_is_missing_most_comes_first(whole):
     native = {"id": 1, "kind": "native", "created": 0.0}
     assert step_of(whole) == "ask"
     assert step_of(dataclasses.replace(whole, model=native)) == "train"
+    assert step_of(dataclasses.replace(whole, model=native, refused=True)) == "ask"
     assert step_of(dataclasses.replace(whole, model=native, histories=0)) == "listens"
     assert step_of(dataclasses.replace(whole, model=None, histories=0, songs=0)) == "scan"
     imported = {"id": 3, "kind": "imported", "created": 0.0}
@@ -65,6 +66,10 @@ def test_advice_is_for_a_person_at_the_page(whole):
     assert advice(whole, "ask", True) == ["All is ready: search for a song, drop a file, or look around on the map."]
     assert "nearsong train" in advice(whole, "train", True)[0]
     assert "nearsong listens import" in advice(whole, "listens", True)[-1]
+    refused = dataclasses.replace(whole, model={"id": 1, "kind": "native", "created": 0.0}, refused=True)
+    assert advice(refused, "ask", True) == [
+        "These listens were too few to learn from, or did not help; more of them, or of other artists, might."
+    ]
     troubled = dataclasses.replace(whole, unheard=1200, missing=3)
     said = advice(troubled, "ask", True)
     assert said[0].startswith("1,200 songs have not been heard yet.")

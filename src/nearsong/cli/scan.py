@@ -60,14 +60,16 @@ def scan(
     console.print(f"{many(report.found, 'audio file')} in {duration(report.seconds)}: {said}.", soft_wrap=True)
     if report.missing:
         console.print(
-            f"{many(report.missing, 'song')} known from here are gone; they are kept, but not offered "
-            "(`nearsong scan --prune` forgets them).",
+            f"{many(report.missing, 'song known from here is', 'songs known from here are')} gone: kept, but not "
+            "offered (`nearsong scan --prune` forgets what is gone).",
             soft_wrap=True,
         )
     if report.removed:
-        console.print(f"{many(report.removed, 'song')} whose file is gone were forgotten.")
+        console.print(
+            f"{many(report.removed, 'song whose file is gone was', 'songs whose files are gone were')} forgotten."
+        )
     if report.damaged:
-        console.print(f"{many(len(report.damaged), 'file')} broke off or skipped, and were used as far as they went.")
+        console.print(f"{many(len(report.damaged), 'file')} broke off or skipped; what could be read was used.")
     bad = len(report.unreadable) + report.known_unreadable
     if bad:
         console.print(f"{many(bad, 'file')} could not be read: `nearsong status --unreadable` says why.")

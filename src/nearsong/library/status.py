@@ -30,6 +30,8 @@ class Status:
         Plays that the page and players have noted; some may not be among the listens yet.
     too_few : bool
         Whether all listens are some of those plays, and too few to learn from.
+    refused : bool
+        Whether the last training kept nothing of these very listens.
     model : dict or None
         The model that answers: id, kind, created, and its held-out scores.
     next : tuple of str
@@ -50,6 +52,7 @@ class Status:
     users: int
     played: int
     too_few: bool
+    refused: bool
     model: dict[str, Any] | None
     next: tuple[str, ...]
 
@@ -83,6 +86,7 @@ def status_of(store: Store) -> Status:
         users=store.listens.n_users(),
         played=store.plays.count(),
         too_few=bool(sources) and all(source.format == PLAYED and source.rows < FEW for source in sources),
+        refused=store.models.setting(REFUSED) == refusal_mark(store),
         model=model,
         next=(),
     )
@@ -104,7 +108,7 @@ def _advice(status: Status, store: Store) -> list[str]:
         )
     if not status.histories or status.too_few:
         advice.append("Import what was listened to: nearsong listens import FILES")
-    elif store.models.setting(REFUSED) == refusal_mark(store):
+    elif status.refused:
         advice.append(
             "These listens were too few to learn from, or did not help; more of them, or music by more artists, might"
         )

@@ -62,14 +62,15 @@ def checked_folders(job: JobIn, service: Service) -> list[str]:
     if not service.settings.may_add_folders:
         detail = "folders can be added on the machine itself only: `nearsong scan FOLDER`."
         raise ApiError(403, detail, "no-folders-from-here")
-    for folder in job.folders:
+    folders = [os.path.expanduser(folder) for folder in job.folders]  # ~/Music is what people type
+    for folder in folders:
         if "\0" in folder or not os.path.isabs(folder):
             raise ApiError(
                 400, f"{folder!r} is no whole path; give it from the root on, as in /home/me/Music.", "no-such-folder"
             )
         if not os.path.isdir(folder):
             raise ApiError(400, f"{folder!r} is no folder here; check its name.", "no-such-folder")
-    return [os.path.realpath(folder) for folder in job.folders]
+    return [os.path.realpath(folder) for folder in folders]
 
 
 @router.get("/jobs", summary="All jobs, the newest first")

@@ -87,7 +87,11 @@ def step_of(found: Status) -> Step:
         return "scan"
     if not found.histories or found.too_few:
         return "listens"
-    return "ask" if found.model is not None and found.model["kind"] != "native" else "train"
+    return "ask" if _has_learned(found) or found.refused else "train"
+
+
+def _has_learned(found: Status) -> bool:
+    return found.model is not None and found.model["kind"] != "native"
 
 
 def advice(found: Status, step: Step, may_add_folders: bool) -> list[str]:
@@ -108,6 +112,10 @@ def advice(found: Status, step: Step, may_add_folders: bool) -> list[str]:
         said.append(
             "So far it knows music by its sound alone. Give it listening histories (Last.fm, ListenBrainz, Spotify, "
             "playlists, or a table) and it can learn what people find similar: nearsong listens import FILES"
+        )
+    if found.refused and not _has_learned(found):
+        said.append(
+            "These listens were too few to learn from, or did not help; more of them, or of other artists, might."
         )
     if step == "train":
         said.append("There are listens to learn from. Start the training, here or with: nearsong train")

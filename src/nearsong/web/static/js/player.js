@@ -13,7 +13,7 @@
 //
 // A song is what the API gives (id, title, artist, ...). A song with `src` (a blob: address) plays from there: a dropped file.
 
-import { songUrl } from "./api.js";
+import { get, link, songUrl } from "./api.js";
 import { apart, titleOf } from "./format.js";
 import { Hearing } from "./hearing.js";
 import { say } from "./toast.js";
@@ -192,9 +192,11 @@ class Player extends EventTarget {
     else this.pause();
   }
 
-  #failed() {
-    const song = this.current;
+  async #failed() {
+    const song = this.current, at = this.position;
     if (!song || !this.#audio.error || !this.#wanted) return;
+    if (!song.src && !(await answers())) return this.#waitFor(song, at);
+    if (song !== this.current || !this.#wanted) return; // something else was done meanwhile
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MOST_FAILURES;
     const reason = song.src ? "this browser does not know its format." : "its file is not there, or cannot be read.";
@@ -205,6 +207,22 @@ class Player extends EventTarget {
     if (more) this.next();
     else this.pause();
     this.#tell();
+  }
+
+  /** The service is gone, not the file: go on where it broke off when it is back. */
+  #waitFor(song, at) {
+    if (song !== this.current) return;
+    this.pause();
+    this.#tell();
+    const goOn = () => {
+      if (!link.up) return;
+      link.removeEventListener("change", goOn);
+      if (song !== this.current || this.#wanted) return;
+      this.#start();
+      this.#audio.currentTime = at;
+    };
+    link.addEventListener("change", goOn);
+    goOn(); // it may be back already
   }
 
   #tell() {
@@ -229,6 +247,9 @@ class Player extends EventTarget {
     }
   }
 }
+
+/** Whether the service is there; if not, the page's banner says so. */
+const answers = () => get("/health").then(() => true, () => link.up);
 
 function storedVolume() {
   try {

@@ -73,7 +73,7 @@ export function pickedBar(stage, letGo) {
 }
 
 /**
- * The songs in sight as a list: what the map shows, for eyes and hands that cannot use it.
+ * The songs in sight, or those that were chosen, as a list: what the map shows, for eyes and hands that cannot use it.
  *
  * Returns {node, toggle}: where there is no room beside the map, the button opens and closes it.
  */
@@ -117,16 +117,19 @@ export function inViewList(stage, open) {
   }
 
   function draw() {
-    const { rows, first } = stage.inView(LISTED);
-    heading.textContent = rows.length === stage.columns.n ? `All ${count(rows.length, "song")}` : `${count(rows.length, "song")} in view`;
-    all.hidden = !rows.length;
+    const picked = [...stage.chosen];
+    const { rows, first } = picked.length ? { rows: picked, first: picked.slice(0, LISTED) } : stage.inView(LISTED);
+    const many = count(rows.length, "song");
+    heading.textContent = picked.length ? `${many} chosen` : rows.length === stage.columns.n ? `All ${many}` : `${many} in view`;
+    all.hidden = !rows.length || picked.length > 0;
     replace(list, first.map(row));
-    more.textContent = rows.length > first.length ? `The ${LISTED} nearest to the middle are listed. Come nearer to see others.`
+    more.textContent = rows.length > first.length
+      ? picked.length ? `The first ${LISTED} are listed.` : `The ${LISTED} nearest to the middle are listed. Come nearer to see others.`
       : rows.length ? "" : "No songs here. Move the map or press 0 to see all of it.";
   }
 
   const soon = () => { clearTimeout(timer); timer = setTimeout(draw, REST); };
-  for (const name of ["view", "colours"]) stage.addEventListener(name, soon);
+  for (const name of ["view", "colours", "chosen"]) stage.addEventListener(name, soon);
   stage.signal.addEventListener("abort", () => clearTimeout(timer));
   return { node, toggle };
 }

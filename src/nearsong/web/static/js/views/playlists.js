@@ -21,9 +21,9 @@ export async function show(root, params, app) {
   const status = app.status || (await app.refreshStatus());
   if (!status.songs) return emptyLibrary(root, app);
   if (params.id !== null && draft.state.saved?.id !== params.id) draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
-  const [lists, genres] = await Promise.all([get("/playlists", {}, { signal }), get("/genres", {}, { signal })].map(orNothing));
-  const view = { app, signal, lists: lists.items ?? lists, asked: null, timer: 0, before: { ...draft.state }, error: "" };
-  const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres: genres.items ?? genres, signal });
+  const [lists, genres] = await Promise.all([get("/playlists", {}, { signal }), get("/genres", {}, { signal })]);
+  const view = { app, signal, lists, asked: null, timer: 0, before: { ...draft.state }, error: "" };
+  const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres, signal });
   const saved = savedLists(view), result = resultBox(view);
   const bench = h("div", { class: "workbench" }, form.node, result.node), sides = sideSwitch(bench);
   view.sync = () => {
@@ -64,14 +64,6 @@ function sideSwitch(bench) {
 
   set("recipe");
   return { node, set, sync };
-}
-
-/** An empty library has no genres and no lists; the view works all the same. */
-function orNothing(promise) {
-  return promise.catch((error) => {
-    if (isAbort(error)) throw error;
-    return [];
-  });
 }
 
 function startNew(app) {
@@ -138,8 +130,11 @@ function savedLists(view) {
 }
 
 async function refreshLists(view) {
-  const lists = await orNothing(get("/playlists", {}, { signal: view.signal }));
-  view.lists = lists.items ?? lists;
+  try {
+    view.lists = await get("/playlists", {}, { signal: view.signal });
+  } catch {
+    return; // what was shown stays
+  }
   view.sync();
 }
 
