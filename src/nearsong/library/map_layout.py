@@ -64,9 +64,8 @@ def layout(places: npt.ArrayLike, seed: int = 0, progress: Progress | None = Non
     if not all(np.isfinite(array[part]).all() for part in _blocks(n)):
         raise InvalidInputError("places has a NaN or infinite value; project the songs anew.")
     report("map", 0, n)
-    with threadpool_limits(
-        1
-    ):  # t-SNE's threads wait for each other in a loop; one also gives the same bytes anywhere
+    # t-SNE's threads wait for each other in a loop; one also gives the same bytes anywhere
+    with threadpool_limits(1):
         seen = _main_directions(array)
         if n == 0 or not seen.any():
             points = _sunflower(n)
