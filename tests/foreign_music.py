@@ -1,6 +1,8 @@
 """Songs for tests in formats that browsers cannot play, beside one that they can, in a library of their own."""
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import av
@@ -81,3 +83,24 @@ def move_library(place: Path, folder: Path) -> Path:
 def number_of(library: Library, title: str) -> int:
     """Return the number of the song of a title."""
     return next(song.id for song in library.snapshot().space.songs if song.title == title)
+
+
+def address_of(library: Library, title: str) -> str:
+    """Where the sound of a song is."""
+    return f"/api/v1/songs/{number_of(library, title)}/audio"
+
+
+def file_of(library: Library, title: str) -> Path:
+    """The file of a song."""
+    return Path(library.snapshot().song(number_of(library, title)).path)
+
+
+def left_in(folder: Path) -> list[str]:
+    """What is in the temporary folders of conversions, but for their marks."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != "in-use")
+
+
+def be_killed(_path, _facts, target: str, *_limits) -> None:
+    """A conversion that the system ends in the middle, as it does when memory is short."""
+    Path(target).write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -12,6 +12,7 @@
     │   └── AudioTimeoutError                   took longer than allowed
     ├── DatasetError                            a data-set folder with something missing or wrong; names file and row
     ├── LibraryError                            a library that cannot be opened, or lacks what is asked of it
+    │   ├── DatabaseError                       its database cannot be used; ``place`` says where that is
     │   └── UnclearSongError                    a name that fits several songs, or none; ``suggestions`` says which
     ├── ListensError                            a listening history that cannot be read; names file and row
     └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
@@ -83,6 +84,25 @@ class DatasetError(NearsongError):
 
 class LibraryError(NearsongError):
     """A library cannot be opened, or lacks what is asked of it; the message says what to do."""
+
+
+class DatabaseError(LibraryError):
+    """The database of a library cannot be used, now or at all.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do.
+    place : str
+        Where the message says that it is; not for everyone to know.
+    """
+
+    def __init__(self, message: str, place: str) -> None:
+        super().__init__(message, place)  # both, so that the error survives the way back from another process
+        self.place = place
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class UnclearSongError(LibraryError):

@@ -226,6 +226,32 @@ def test_a_file_without_samples_is_said_to_be_empty(tmp_path):
         converted(path)
 
 
+@pytest.mark.parametrize("rate", [1, 999, 1_000_001, 2**31 - 1])
+@pytest.mark.parametrize("form", [FLAC, Form(128)])
+def test_a_rate_that_no_sound_has_is_refused(tmp_path, rate, form):
+    path = tmp_path / "song.au"
+    soundfile.write(path, noise(5_000), rate)
+    with pytest.raises(UnreadableAudioError, match=f"it says {rate} samples a second"):
+        converted(path, form)
+
+
+@pytest.mark.parametrize("form", [FLAC, Form(128)])
+def test_what_is_too_little_to_become_anything_is_empty(tmp_path, form):
+    path = tmp_path / "song.au"
+    soundfile.write(path, np.full((3, 2), 0.1), 1_000_000)
+    with pytest.raises(EmptyAudioError, match="it has no samples; there is nothing to hear in it"):
+        converted(path, form)
+
+
+@pytest.mark.parametrize("n", [9, 32, 255])
+def test_any_number_of_channels_becomes_two(tmp_path, n):
+    path = tmp_path / "song.aiff"
+    soundfile.write(path, noise(5_000, n), 44_100)
+    sound, _ = soundfile.read(converted(path)[1], dtype="float32")
+    read, _ = soundfile.read(path, dtype="float32")
+    np.testing.assert_allclose(sound, np.repeat(read.mean(axis=1)[:, None], 2, axis=1), atol=1e-4)
+
+
 def test_a_playlist_does_not_make_it_read_other_files(tmp_path, make_sound):
     other = make_sound("song.aiff")
     path = tmp_path / "list.aiff"

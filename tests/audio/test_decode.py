@@ -272,7 +272,7 @@ def test_whole_files_of_every_format_are_not_called_damaged(make_sound):
 
 def test_a_frame_that_says_another_rate_than_the_header_is_refused(make_sound, monkeypatch):
     monkeypatch.setattr("nearsong.audio.decode._RATES", (44_101, 10**6))
-    monkeypatch.setattr("nearsong.audio.decode._check_kind", lambda codec, rate: None)
+    monkeypatch.setattr("nearsong.audio.decode.check_kind", lambda codec, rate: None)
     with pytest.raises(UnreadableAudioError, match="it says 44100 samples a second"):
         load_audio(make_sound("song.m4a"), sample_rate=48_000)
 

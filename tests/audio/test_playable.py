@@ -124,6 +124,25 @@ def test_boxes_that_lie_about_their_length_end_the_search(tmp_path_factory, data
     assert plays(path, "x.m4a") in (True, False)
 
 
+def test_boxes_in_boxes_in_boxes_are_not_all_looked_at(tmp_path):
+    def box(name: bytes, *inside: bytes) -> bytes:
+        content = b"".join(inside)
+        return (8 + len(content)).to_bytes(4, "big") + name + content
+
+    class Counting(io.FileIO):
+        looked = 0
+
+        def read(self, *n):
+            self.looked += 1
+            return super().read(*n)
+
+    track = box(b"trak", box(b"mdia", *[box(b"free")] * 300))
+    (tmp_path / "song").write_bytes(box(b"ftyp", b"M4A isom") + box(b"moov", *[track] * 100))
+    with Counting(tmp_path / "song") as file:
+        assert is_playable(file, "song.m4a")
+        assert file.looked < 6_000
+
+
 def test_a_file_that_cannot_be_read_is_judged_by_its_name(tmp_path):
     class Broken(io.FileIO):
         def read(self, *_n):

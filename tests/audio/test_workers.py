@@ -35,6 +35,9 @@ def trick(path):
         os._exit(3)
     if name == "hang":
         time.sleep(600)
+    if name == "tell and hang":
+        os.write(1, b"%d\\n" % os.getpid())
+        time.sleep(600)
     if name == "bug":
         raise KeyError("oops")
     if name == "quit":
@@ -156,14 +159,15 @@ def test_stopping_in_the_middle_leaves_no_process(tricks):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_workers_end_when_their_parent_is_killed(tmp_path):
+@pytest.mark.parametrize("files", ["['a', 'b'] + ['a'] * 10**6", "['tell and hang']"])
+def test_workers_end_when_their_parent_is_killed(tmp_path, files):
     (tmp_path / "audio_tricks.py").write_text(TRICKS)
     script = tmp_path / "scan.py"
     script.write_text(
         "from audio_tricks import trick\n"
         "from nearsong.audio import map_audio_files\n"
         "if __name__ == '__main__':\n"
-        "    for path, result in map_audio_files(trick, ['a', 'b'] + ['a'] * 10**6, workers=2):\n"
+        f"    for path, result in map_audio_files(trick, {files}, workers=2):\n"
         "        print(result[1], flush=True)\n"
     )
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as parent:

@@ -1,7 +1,6 @@
 """What is played through the service is kept, and is a listening history like any other."""
 
 import contextlib
-import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -13,41 +12,12 @@ from hypothesis import strategies as st
 
 import music_library
 from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
-from nearsong.library import Library
 from nearsong.library.importing import import_listens
 from nearsong.library.learning import Histories, refusal_mark
 from nearsong.library.played import APART, FEW, MOST_AT_ONCE, NAME, Played
-from nearsong.library.records import Heard, Tags
 from nearsong.library.status import status_of
-from nearsong.library.store import ScannedFile, Store
-
-NOON = 1_700_000_000
-
-
-def put(store, *names) -> list[int]:
-    """Write songs called "artist - title"."""
-    with store.writing() as connection:
-        parts = [(name, *name.split(" - ")) for name in names]
-        files = [ScannedFile(f"/{n}.mp3", 10, 20, n, Tags(artist, title)) for n, artist, title in parts]
-        return [store.songs.put(connection, file, None) for file in files]
-
-
-def gathered(store) -> list[tuple[str, str, int]]:
-    """What the histories say: who played which title when."""
-    import sqlalchemy as sa
-
-    from nearsong.library.store.schema import listen_users
-
-    with store._database.reading() as connection:
-        users = dict(connection.execute(sa.select(listen_users.c.id, listen_users.c.name)).all())
-    ids, heard = store.listens.names()
-    names = {number: item.title for number, item in zip(ids.tolist(), heard, strict=True)}
-    found = []
-    for source in store.listens.sources():
-        for block in store.listens.columns(source.id):
-            columns = zip(block.user.tolist(), block.name.tolist(), block.time.tolist(), strict=True)
-            found += [(users[user], names[name], when) for user, name, when in columns]
-    return found
+from nearsong.library.store import Store
+from plays_told import NOON, gathered, put
 
 
 def test_plays_become_one_history_of_events(store):
@@ -115,12 +85,17 @@ def test_the_same_song_told_twice_is_one_play(one_store, rows):
         assert found == totals
 
 
-def test_several_at_once_are_all_noted_or_none(store):
+def test_of_several_at_once_those_that_can_be_are_noted(store):
     songs = put(store, "Ann - One", "Bob - Two")
     played = Played(store)
-    with pytest.raises(NoSuchSongError, match="there is no song 77 in the library, so that it was played cannot"):
-        played.note_all([(songs[0], NOON), (77, NOON)])
-    assert played.count() == 0
+    for _ in range(2):  # a player that is refused tells all of them again
+        with pytest.raises(NoSuchSongError, match="there is no song 77 in the library, so that it was played cannot"):
+            played.note_all([(78, 5), (songs[0], NOON - 900), (77, NOON), (78, NOON), (songs[1], NOON - 600)])
+        with pytest.raises(InvalidInputError, match="at 5 s since 1970, before the year 2000"):
+            played.note_all([(songs[0], 5), (songs[0], 6), (songs[1], NOON - 300)])
+    played.gather()
+    assert [when for *_, when in gathered(store)] == [NOON - 900, NOON - 600, NOON - 300]
+    played.forget()
     assert played.note_all([(songs[0], NOON), (songs[1], None), (songs[0], NOON + 1)], "me") == 2
     with pytest.raises(InvalidInputError, match=r"1,001 plays came at once; send no more than 1,000\."):
         played.note_all([(songs[0], NOON)] * (MOST_AT_ONCE + 1))
@@ -162,134 +137,23 @@ def test_a_listener_needs_a_name(one_store, listener):
         Played(one_store).note(1, listener)
 
 
-def test_a_song_that_is_gone_stays_a_listen_and_a_new_name_is_followed(store):
-    gone, named = put(store, "Ann - One", "Bbo - Two")
-    played = Played(store)
-    played.note_all([(gone, NOON), (named, NOON + 200)])
-    played.gather()
-    store.songs.remove([gone])
-    with store.writing() as connection:
-        store.songs.touch(connection, named, 10, 30, Tags("Bob", "Two"))
-    assert played.waiting() == 0
-    assert played.gather()
-    _, heard = store.listens.names()
-    assert {Heard("Ann", "One"), Heard("Bob", "Two")} <= set(heard)
-    assert gathered(store) == [("me", "One", NOON), ("me", "Two", NOON + 200)]
-    assert Histories(store).song_plays() == {named: 1.0}
-
-
-def test_what_is_forgotten_does_not_come_back(store):
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("Zoe\u0301", "Zo\u00e9"),
+        ("a\x1b[31m\x07b", "a [31m b"),
+        ("\u202eevil\u2066", "evil"),
+        ("a\ud800b", "a b"),
+        ("李 小龙 😀", "李 小龙 😀"),
+    ],
+)
+def test_a_listeners_name_is_what_people_see_of_it(store, told, kept):
     (song,) = put(store, "Ann - One")
     played = Played(store)
-    played.note(song, at=NOON)
+    played.note(song, told, NOON)
+    assert not played.note(song, kept, NOON)
     played.gather()
-    played.note(song, at=NOON + 100)
-    played.forget()
-    assert (played.count(), played.waiting(), played.gather()) == (0, 0, False)
-    assert (store.listens.sources(), store.listens.names()[1]) == ([], [])
-
-
-def test_to_remove_the_history_is_to_forget_the_plays(place, tmp_path):
-    with Library.open(place) as library:
-        (song,) = put(library._store, "Ann - One")
-        other = tmp_path / "other.csv"
-        other.write_text("user,artist,plays\nann,Ann,3\n")
-        import_listens(library._store, [other])
-        library.played.note(song)
-        library.played.gather()
-        imported, own = library.listens()
-        library.remove_listens(imported.id)
-        assert library.played.count() == 1
-        library.remove_listens(own.id)
-        assert library.played.count() == 0
-        assert not library.played.gather()
-        assert library.listens() == []
-
-
-def test_plays_that_are_forgotten_while_they_are_gathered_stay_forgotten(store, monkeypatch):
-    (song,) = put(store, "Ann - One")
-    played = Played(store)
-    played.note(song)
-    begin = store.listens.begin
-
-    def begin_late(*facts):
-        writer = begin(*facts)
-        played.forget()
-        return writer
-
-    monkeypatch.setattr(store.listens, "begin", begin_late)
-    assert not played.gather()
-    assert (played.count(), store.listens.sources()) == (0, [])
-
-
-def test_of_two_who_gather_at_once_one_history_stays(store, monkeypatch):
-    first, second = put(store, "Ann - One", "Bob - Two")
-    played = Played(store)
-    played.note(first, at=NOON)
-    begin = store.listens.begin
-
-    def overtaken(*facts):
-        monkeypatch.setattr(store.listens, "begin", begin)
-        played.note(second, at=NOON + 100)
-        assert played.gather()
-        return begin(*facts)
-
-    monkeypatch.setattr(store.listens, "begin", overtaken)
-    assert played.gather()
-    assert len(store.listens.sources()) == 1
-    assert played.waiting() == 1  # the one who was overtaken knew less; that is seen, and mended
-    assert played.gather()
-    assert len(store.listens.sources()) == 1
-    assert gathered(store) == [("me", "One", NOON), ("me", "Two", NOON + 100)]
-
-
-def test_a_gathering_that_fails_leaves_what_was_there(store, monkeypatch):
-    (song,) = put(store, "Ann - One")
-    played = Played(store)
-    played.note(song, at=NOON)
-    played.gather()
-    before = store.listens.sources()
-    played.note(song, at=NOON + 100)
-
-    def full(*_facts):
-        raise LibraryError("the disk is full")
-
-    monkeypatch.setattr("nearsong.library.store.listens.SourceWriter.add", full)
-    with pytest.raises(LibraryError, match="the disk is full"):
-        played.gather()
-    monkeypatch.undo()
-    assert store.listens.sources() == before
-    assert played.gather()
-
-
-def test_many_who_note_and_gather_at_once_lose_nothing(place):
-    with Library.open(place) as library:
-        songs = put(library._store, *(f"Band {n} - Song {n}" for n in range(4)))
-        wrong: list[BaseException] = []
-
-        def work(listener: str) -> None:
-            try:
-                with Library.open(place) as mine:  # as another process would
-                    for n in range(12):
-                        mine.played.note(songs[n % 4], listener, NOON + 100 * n)
-                        if n % 4 == 3:
-                            mine.played.gather()
-            except BaseException as error:
-                wrong.append(error)
-
-        workers = [threading.Thread(target=work, args=(f"listener {n}",)) for n in range(3)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        assert not wrong
-        library.played.gather()
-        assert library.played.waiting() == 0
-        assert len(library.listens()) == 1
-        told = gathered(library._store)
-        assert sorted(told) == sorted(
-            (f"listener {who}", f"Song {n % 4}", NOON + 100 * n) for who in range(3) for n in range(12)
-        )
+    assert gathered(store) == [(kept, "One", NOON)]
 
 
 def test_a_few_plays_alone_are_nothing_to_learn_from(store, tmp_path):

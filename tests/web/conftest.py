@@ -2,10 +2,12 @@
 
 import logging
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,8 +15,10 @@ import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+import foreign_music
 from nearsong.library import Library
 from nearsong.web.app import create_app
+from nearsong.web.converted import Conversions
 from nearsong.web.server import Server, configuration, listen
 from nearsong.web.service import Service
 from nearsong.web.settings import ServeSettings
@@ -184,3 +188,58 @@ def own_server(trained_file, tmp_path) -> Iterator[str]:
     place = shutil.copy(trained_file, tmp_path / "library.sqlite")
     with Library.open(place) as library, running(library, ServeSettings(port=0)) as address:
         yield address
+
+
+# ---- songs that browsers cannot play
+
+
+@pytest.fixture(scope="module")
+def foreign_file(trained_file, tmp_path_factory) -> Path:
+    return foreign_music.make_library(trained_file, tmp_path_factory.mktemp("foreign"))
+
+
+@pytest.fixture
+def foreign(foreign_file, tmp_path):
+    """A library with songs of foreign formats, which may be changed."""
+    with Library.open(foreign_music.move_library(foreign_file, tmp_path)) as library:
+        yield library
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch) -> Path:
+    """Where temporary files go."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+class Held:
+    """Holds back conversions until they are let go, and counts them."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.begun: list[str] = []
+        self.gate = threading.Event()
+        make = Conversions._make
+
+        def held(conversions, wanted):
+            self.begun.append(wanted.song.title)
+            assert self.gate.wait(60)
+            make(conversions, wanted)
+
+        monkeypatch.setattr(Conversions, "_make", held)
+
+    def until(self, n: int) -> None:
+        wait_for(lambda: len(self.begun) >= n)
+
+
+def wait_for(what) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def held(monkeypatch) -> Held:
+    return Held(monkeypatch)

@@ -55,16 +55,20 @@ FAKE = """async (takes) => {
 
 
 def told(length: float, steps: list[tuple[str, float]]) -> list[tuple[str, int, float]]:
-    """When half of the song or four minutes were heard, quarter by quarter of a second."""
+    """In which step half of the song or four minutes were heard, and how long ago that began; step by step."""
     need, heard, done, found = min(length / 2, 240), 0.0, False, []
+    clock = began = 0.0
     for number, (what, value) in enumerate(steps):
-        if what == "seek" and value < 0.5 and done:
-            heard, done = 0.0, False
+        if what == "seek":
+            clock += 10
+            if value < 0.5 and done:
+                heard, done = 0.0, False
         for _ in range(int(value) if what == "play" else 0):
-            heard += 0.25
+            began = clock if heard == 0 else began
+            heard, clock = heard + 0.25, clock + 0.25
             if heard >= need and not done:
                 done = True
-                found.append(("song", number, heard))
+                found.append(("song", number, clock - began))
     return found
 
 
@@ -115,7 +119,7 @@ def test_songs_that_are_played_through_are_noted_once_each_and_told(own_server, 
     page.keyboard.press(" ")
     assert noted(tmp_path / "library.sqlite")[:3] == first
     assert len(told) == len({one["song_id"] for one in told})
-    assert all(1 <= one["seconds"] < 2.1 for one in told)
+    assert all(0.5 <= one["seconds"] < 60 for one in told)  # of songs of two seconds, on a machine that may be busy
     n = ask(own_server, "/status")["played"]
     page.get_by_role("link", name="How good is it").click()
     expect(page.locator("#played-note")).to_contain_text(f"{n} plays were noted here and in your players, and count")

@@ -6,11 +6,9 @@ import http.client
 import io
 import os
 import shutil
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import numpy as np
@@ -18,50 +16,15 @@ import pytest
 import soundfile
 
 import foreign_music
-from nearsong.audio.convert import Form, facts_of
+from foreign_music import address_of, file_of, left_in
+from nearsong.audio.convert import Form
 from nearsong.errors import AudioTimeoutError, NearsongError
-from nearsong.library import Library
 from nearsong.web import converted
-from nearsong.web.converted import PREFIX, Conversions
+from nearsong.web.converted import Conversions
 from nearsong.web.problems import ApiError
 from nearsong.web.settings import ServeSettings
 
-from .conftest import running
-
-
-@pytest.fixture(scope="module")
-def foreign_file(trained_file, tmp_path_factory) -> Path:
-    return foreign_music.make_library(trained_file, tmp_path_factory.mktemp("foreign"))
-
-
-@pytest.fixture
-def foreign(foreign_file, tmp_path):
-    """A library with songs of foreign formats, which may be changed."""
-    with Library.open(foreign_music.move_library(foreign_file, tmp_path)) as library:
-        yield library
-
-
-@pytest.fixture
-def temporary(tmp_path, monkeypatch) -> Path:
-    """Where temporary files go."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
-
-
-def left_in(folder: Path) -> list[str]:
-    """What is in the temporary folders of conversions, but for their marks."""
-    return sorted(p.name for p in folder.rglob("*") if p.is_file() and p.name != "in-use")
-
-
-def address(library, title: str) -> str:
-    return f"/api/v1/songs/{foreign_music.number_of(library, title)}/audio"
-
-
-def file_of(library, title: str) -> Path:
-    return Path(library.snapshot().song(foreign_music.number_of(library, title)).path)
-
+from .conftest import running, wait_for
 
 # ---- what is sent
 
@@ -69,7 +32,7 @@ def file_of(library, title: str) -> Path:
 def test_aiff_and_apple_lossless_come_as_flac_with_the_same_samples(make_client, foreign):
     client = make_client(foreign)
     for seed, title in ((0, "AIFF"), (1, "Apple Lossless")):
-        answer = client.get(address(foreign, title))
+        answer = client.get(address_of(foreign, title))
         assert (answer.status_code, answer.headers["content-type"]) == (200, "audio/flac")
         sound, rate = soundfile.read(io.BytesIO(answer.content), dtype="int16")
         assert rate == foreign_music.RATE
@@ -79,20 +42,20 @@ def test_aiff_and_apple_lossless_come_as_flac_with_the_same_samples(make_client,
 def test_what_browsers_play_comes_as_it_is_and_nothing_is_converted(make_client, foreign, monkeypatch):
     client = make_client(foreign)
     monkeypatch.setattr(Conversions, "made", None)
-    answer = client.get(address(foreign, "AAC"))
+    answer = client.get(address_of(foreign, "AAC"))
     assert (answer.content, answer.headers["content-type"]) == (file_of(foreign, "AAC").read_bytes(), "audio/mp4")
     for number in (1, 2, 3):
         assert client.get(f"/api/v1/songs/{number}/audio").status_code == 200
 
 
 def test_the_original_can_be_asked_for(make_client, foreign):
-    answer = make_client(foreign).get(address(foreign, "AIFF"), params={"original": "true"})
+    answer = make_client(foreign).get(address_of(foreign, "AIFF"), params={"original": "true"})
     assert answer.content == file_of(foreign, "AIFF").read_bytes()
     assert answer.headers["content-type"] == "audio/aiff"
 
 
 def test_parts_head_and_tags_are_those_of_any_file(make_client, foreign):
-    client, where = make_client(foreign), address(foreign, "AIFF")
+    client, where = make_client(foreign), address_of(foreign, "AIFF")
     head = client.head(where)
     whole = client.get(where)
     assert head.content == b""
@@ -113,19 +76,19 @@ def test_parts_head_and_tags_are_those_of_any_file(make_client, foreign):
 
 
 def test_the_caller_who_has_it_is_told_so_and_nothing_is_made(make_client, foreign, monkeypatch):
-    tag = make_client(foreign).head(address(foreign, "AIFF")).headers["etag"]
+    tag = make_client(foreign).head(address_of(foreign, "AIFF")).headers["etag"]
     client = make_client(foreign)  # another service, which has made nothing yet
     monkeypatch.setattr(Conversions, "made", None)
-    answer = client.get(address(foreign, "AIFF"), headers={"If-None-Match": tag})
+    answer = client.get(address_of(foreign, "AIFF"), headers={"If-None-Match": tag})
     assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
     assert answer.headers["cache-control"] == "private, no-cache"
 
 
 def test_a_file_that_changes_is_made_anew_under_another_tag(make_client, foreign):
     client, path = make_client(foreign), file_of(foreign, "AIFF")
-    before = client.get(address(foreign, "AIFF"))
+    before = client.get(address_of(foreign, "AIFF"))
     foreign_music.write_song(path, "AIFF", seed=77)
-    after = client.get(address(foreign, "AIFF"))
+    after = client.get(address_of(foreign, "AIFF"))
     assert after.headers["etag"] != before.headers["etag"]
     sound, _ = soundfile.read(io.BytesIO(after.content), dtype="int16")
     np.testing.assert_array_equal(sound, foreign_music.samples(77))
@@ -140,8 +103,8 @@ def test_a_link_in_place_of_the_song_is_not_converted_either(make_client, foreig
     path.unlink()
     path.symlink_to(secret)
     client = make_client(foreign)
-    assert client.get(address(foreign, "AIFF")).status_code == 404
-    assert client.get(address(foreign, "AIFF"), params={"original": "true"}).status_code == 404
+    assert client.get(address_of(foreign, "AIFF")).status_code == 404
+    assert client.get(address_of(foreign, "AIFF"), params={"original": "true"}).status_code == 404
 
 
 def test_a_link_that_takes_the_place_of_the_opened_file_is_not_read(make_client, foreign, tmp_path, monkeypatch):
@@ -155,7 +118,7 @@ def test_a_link_that_takes_the_place_of_the_opened_file_is_not_read(make_client,
         made(self, wanted)
 
     monkeypatch.setattr(Conversions, "_make", swapped_first)
-    answer = make_client(foreign).get(address(foreign, "AIFF"))
+    answer = make_client(foreign).get(address_of(foreign, "AIFF"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert answer.json()["detail"] == "the song's file has just been changed; try again."
 
@@ -172,7 +135,7 @@ def test_a_link_that_takes_the_place_of_the_opened_file_is_not_read(make_client,
 )
 def test_a_file_that_gives_no_sound_is_problem_422(make_client, foreign, temporary, content, detail):
     file_of(foreign, "AIFF").write_bytes(content)
-    answer = make_client(foreign).get(address(foreign, "AIFF"))
+    answer = make_client(foreign).get(address_of(foreign, "AIFF"))
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
     assert answer.json()["detail"] == detail
     assert left_in(temporary) == []
@@ -180,7 +143,7 @@ def test_a_file_that_gives_no_sound_is_problem_422(make_client, foreign, tempora
 
 def test_a_song_that_is_too_long_says_so(make_client, foreign, monkeypatch):
     monkeypatch.setattr(converted, "LONGEST_SECONDS", 2.0)
-    answer = make_client(foreign).get(address(foreign, "AIFF"))
+    answer = make_client(foreign).get(address_of(foreign, "AIFF"))
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("it is longer than the 2 seconds that are converted; download it")
 
@@ -203,44 +166,13 @@ def test_whatever_happens_to_the_worker_the_answer_is_a_problem(
         raise error
 
     monkeypatch.setattr(client.service.conversions._workers, "run", fail)
-    answer = client.get(address(foreign, "AIFF"))
+    answer = client.get(address_of(foreign, "AIFF"))
     assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert words in answer.json()["detail"]
     assert client.service.conversions.busy == 0
 
 
 # ---- many at once
-
-
-class Held:
-    """Holds back conversions until they are let go, and counts them."""
-
-    def __init__(self, monkeypatch) -> None:
-        self.begun: list[str] = []
-        self.gate = threading.Event()
-        make = Conversions._make
-
-        def held(conversions, wanted):
-            self.begun.append(wanted.song.title)
-            assert self.gate.wait(60)
-            make(conversions, wanted)
-
-        monkeypatch.setattr(Conversions, "_make", held)
-
-    def until(self, n: int) -> None:
-        wait_for(lambda: len(self.begun) >= n)
-
-
-def wait_for(what) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-@pytest.fixture
-def held(monkeypatch) -> Held:
-    return Held(monkeypatch)
 
 
 def waiting_for(conversions, title_waiters: int):
@@ -250,7 +182,7 @@ def waiting_for(conversions, title_waiters: int):
 def test_many_who_ask_at_once_get_the_same_from_one_conversion(foreign, held):
     server = running(foreign, ServeSettings(port=0))
     with server as base, ThreadPoolExecutor(6) as threads:
-        where = base + address(foreign, "AIFF")
+        where = base + address_of(foreign, "AIFF")
         answers = [threads.submit(httpx.get, where, timeout=60) for _ in range(6)]
         wait_for(waiting_for(server.service.conversions, 6))
         held.gate.set()
@@ -269,9 +201,9 @@ def test_one_who_leaves_spoils_nothing_for_the_others(foreign, held):
     server = running(foreign, ServeSettings(port=0))
     with server as base, ThreadPoolExecutor(1) as threads:
         conversions = server.service.conversions
-        line = leave_early(base, address(foreign, "AIFF"))
+        line = leave_early(base, address_of(foreign, "AIFF"))
         wait_for(waiting_for(conversions, 1))
-        other = threads.submit(httpx.get, base + address(foreign, "AIFF"), timeout=60)
+        other = threads.submit(httpx.get, base + address_of(foreign, "AIFF"), timeout=60)
         wait_for(waiting_for(conversions, 2))
         line.close()
         wait_for(waiting_for(conversions, 1))
@@ -285,9 +217,9 @@ def test_what_nobody_waits_for_any_more_is_not_begun_and_gives_back_its_place(fo
     server = running(foreign, ServeSettings(port=0))
     with server as base:
         conversions = server.service.conversions
-        with contextlib.closing(leave_early(base, address(foreign, "AIFF"))) as first:
+        with contextlib.closing(leave_early(base, address_of(foreign, "AIFF"))) as first:
             held.until(1)
-            second = leave_early(base, address(foreign, "WMA"))
+            second = leave_early(base, address_of(foreign, "WMA"))
             wait_for(lambda: conversions.busy == 2)
             second.close()
             wait_for(lambda: conversions.busy == 1)
@@ -303,76 +235,14 @@ def test_when_too_many_wait_the_next_is_asked_to_come_back(foreign, held, monkey
     with server as base, ThreadPoolExecutor(2) as threads:
         answers = []
         for n, title in enumerate(("AIFF", "WMA"), 1):
-            answers.append(threads.submit(httpx.get, base + address(foreign, title), timeout=60))
+            answers.append(threads.submit(httpx.get, base + address_of(foreign, title), timeout=60))
             wait_for(lambda n=n: server.service.conversions.busy == n)
-        refused = httpx.get(base + address(foreign, "Apple Lossless"), timeout=60)
+        refused = httpx.get(base + address_of(foreign, "Apple Lossless"), timeout=60)
         held.gate.set()
         assert [answer.result().status_code for answer in answers] == [200, 200]
-        assert httpx.get(base + address(foreign, "Apple Lossless"), timeout=60).status_code == 200
+        assert httpx.get(base + address_of(foreign, "Apple Lossless"), timeout=60).status_code == 200
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
     assert refused.json()["detail"] == "too many songs are being converted already; try again in a few seconds."
-
-
-# ---- what is kept
-
-
-def test_what_was_made_serves_again_and_goes_with_the_service(make_client, foreign, temporary, held):
-    held.gate.set()
-    client = make_client(foreign)
-    first = client.get(address(foreign, "AIFF")).content
-    assert client.get(address(foreign, "AIFF")).content == first
-    assert held.begun == ["AIFF"]
-    (folder,) = temporary.iterdir()
-    assert folder.name.startswith(PREFIX)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert len(left_in(temporary)) == 1
-    client.close()
-    assert list(temporary.iterdir()) == []
-
-
-def test_what_was_asked_for_longest_ago_makes_room(make_client, foreign, temporary, held):
-    held.gate.set()
-    client = make_client(foreign)
-    titles = ("AIFF", "Apple Lossless", "WMA")
-    sizes = {title: len(client.get(address(foreign, title)).content) for title in titles}
-    client.service.conversions._most = sum(sizes.values()) - 1
-    client.get(address(foreign, "AIFF"))  # now the second is the oldest
-    number = foreign_music.number_of(foreign, "AAC")
-    stream = f"/rest/stream?u=a&p=a&c=t&v=1.16.1&id={number}&format=mp3"
-    assert client.get(stream).headers["content-type"] == "audio/mpeg"
-    kept = sum(os.path.getsize(path) for path in temporary.rglob("*.*") if path.is_file())
-    assert kept <= client.service.conversions._most
-    held.begun.clear()
-    for title in ("AIFF", "WMA", "Apple Lossless"):
-        client.get(address(foreign, title))
-    assert held.begun == ["Apple Lossless"]
-
-
-def test_what_is_being_sent_is_sent_to_its_end_though_it_is_removed(make_client, foreign, temporary):
-    client = make_client(foreign)
-    conversions = client.service.conversions
-    whole = client.get(address(foreign, "AIFF")).content
-    song = client.service.snapshot.song(foreign_music.number_of(foreign, "AIFF"))
-    with foreign.open_file(song) as file:
-        key = converted._key(song, facts_of(file), Form())
-    with conversions._open_kept(key) as kept:
-        for path in temporary.rglob("*.flac"):
-            path.unlink()
-        assert kept.read() == whole
-    assert client.get(address(foreign, "AIFF")).content == whole  # made again
-    shutil.rmtree(next(temporary.iterdir()))
-    assert client.get(address(foreign, "AIFF")).content == whole
-
-
-def test_a_killed_services_folder_goes_when_the_next_one_starts(temporary):
-    old = temporary / f"{PREFIX}old"
-    old.mkdir()
-    (old / "in-use").touch()
-    (old / "song.flac").write_bytes(b"x")
-    conversions = Conversions()
-    conversions.start()
-    conversions.close()
-    assert list(temporary.iterdir()) == []
 
 
 def test_closing_while_songs_are_converted_answers_those_who_wait(foreign, temporary, monkeypatch):
@@ -408,8 +278,8 @@ def test_whether_browsers_play_a_file_is_looked_up_once(make_client, foreign, mo
     monkeypatch.setattr(converted, "is_playable", lambda file, path: looked.append(path) or real(file, path))
     client = make_client(foreign)
     for _ in range(3):
-        client.get(address(foreign, "AAC"), headers={"Range": "bytes=0-1"})
+        client.get(address_of(foreign, "AAC"), headers={"Range": "bytes=0-1"})
     assert len(looked) == 1
     os.utime(file_of(foreign, "AAC"), ns=(1, 1))
-    client.get(address(foreign, "AAC"), headers={"Range": "bytes=0-1"})
+    client.get(address_of(foreign, "AAC"), headers={"Range": "bytes=0-1"})
     assert len(looked) == 2

@@ -1,8 +1,11 @@
 """Whatever goes wrong is one kind of answer: application/problem+json, with words and without internals."""
 
+import sqlite3
+
 import pytest
 
 from nearsong.errors import (
+    DatabaseError,
     EmptyLibraryError,
     InvalidInputError,
     LibraryError,
@@ -81,6 +84,46 @@ def test_every_error_of_ours_has_its_status_and_its_kind(client, monkeypatch, er
     assert (found["status"], found["type"]) == (status, kind)
     assert "secret" not in found["detail"]
     assert ("retry-after" in answer.headers) == (status == 503)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (
+            "was kept busy by another program; try again.",
+            503,
+            "the library was kept busy by another program; try again.",
+        ),
+        ("cannot be used (disk I/O error (10)); check the disk.", 409, "the library cannot be used; check the disk."),
+        ("was closed.", 409, "the library was closed."),
+    ],
+)
+def test_where_a_database_is_and_what_its_driver_says_is_for_the_log(
+    client, monkeypatch, caplog, words, status, told
+):
+    error = DatabaseError(f"the library /home/me (old)/x.sqlite {words}", "/home/me (old)/x.sqlite")
+
+    def fail(*_arguments):
+        raise error
+
+    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    found = fields(client.get("/api/v1/similar?seed=1&seed=2"))
+    assert (found["status"], found["detail"]) == (status, told)
+    assert f"/home/me (old)/x.sqlite {words}" in caplog.text
+    monkeypatch.setattr("nearsong.library.played.Played.note_all", fail)
+    answer = client.get("/rest/scrobble", params={"u": "me", "f": "json", "id": 1})
+    assert answer.json()["subsonic-response"]["error"]["message"] == told
+
+
+def test_a_library_that_is_busy_does_not_tell_where_it_is(client, trained, monkeypatch):
+    monkeypatch.setattr("nearsong.library.store.plays._names", lambda *_given: (_ for _ in ()).throw(locked()))
+    answer = client.post("/api/v1/plays", json={"song_id": 1})
+    detail = "the library was kept busy by another program; try again when it is done."
+    assert (answer.status_code, answer.json()["detail"]) == (503, detail)
+
+
+def locked() -> Exception:
+    return sqlite3.OperationalError("database is locked")
 
 
 def test_an_error_that_nobody_foresaw_tells_nothing_but_goes_to_the_log(client, monkeypatch, caplog):

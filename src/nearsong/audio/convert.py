@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from nearsong.audio.decode import Broken, DecoderError, channels_of, frames_of, opened_by_ffmpeg
+from nearsong.audio.decode import Broken, DecoderError, channels_of, check_kind, frames_of, opened_by_ffmpeg
 from nearsong.audio.downmix import mixed, names_of
 from nearsong.errors import EmptyAudioError, InvalidInputError, UnreadableAudioError
 
@@ -32,6 +32,7 @@ _MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_
 _LEAST_RATE = 8_000  # browsers play no less than 3,000
 _USUAL_RATE, _MOST_RATE = 96_000, 192_000  # beyond is what DSD files give: noise that nobody can hear
 _BLOCK = 1 << 16
+_NOTHING = "it has no samples; there is nothing to hear in it."
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 
@@ -152,13 +153,15 @@ def convert_file(
         limits = _Limits(path, target, longest_seconds, most_bytes)
         sound = _Sound(_decoded(file, path, damages))
         if sound.rate == 0:
-            raise EmptyAudioError(path, "it has no samples; there is nothing to hear in it.")
+            raise EmptyAudioError(path, _NOTHING)
         try:
             seconds = _write(sound, target, form, limits)
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
             return Converted(no_room=os.strerror(error.errno))
+        if not seconds:
+            raise EmptyAudioError(path, _NOTHING)
         if facts_of(file) != facts:
             raise UnreadableAudioError(path, "was changed while it was read; try again.")
     return Converted(seconds, "; ".join(damages) or None)
@@ -255,6 +258,7 @@ def _joined(blocks: list[_Block]) -> _Block:
 def _soundfile_blocks(file: FileIO, _path: str, _damages: list[str]) -> Iterator[_Block]:
     try:
         with soundfile.SoundFile(file.fileno(), closefd=False) as sound:
+            check_kind(sound.subtype, sound.samplerate)
             names = names_of(sound.channels)
             while len(block := sound.read(max(1, 2 * _BLOCK // sound.channels), dtype="float32", always_2d=True)):
                 yield _Block(sound.samplerate, names, np.ascontiguousarray(block.T))

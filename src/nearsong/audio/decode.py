@@ -202,7 +202,7 @@ def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Bloc
     try:
         with soundfile.SoundFile(descriptor, closefd=False) as file:
             rate, channels = file.samplerate, file.channels
-            _check_kind(file.subtype, rate)
+            check_kind(file.subtype, rate)
             buffer = np.empty((max(1, _BLOCK // channels), channels), dtype=np.float32)
             while len(block := file.read(out=buffer)):
                 yield rate, _mono(block.T)
@@ -234,7 +234,7 @@ def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], Broken]]":
             stream = container.streams.audio[0]
             if stream.codec_context is None:
                 raise DecoderError("FFmpeg: an unknown codec")
-            _check_kind(stream.codec_context.name, stream.codec_context.sample_rate)
+            check_kind(stream.codec_context.name, stream.codec_context.sample_rate)
             broken = Broken()
             yield iter(container.demux(stream)), broken
             if broken.packets > broken.sound:
@@ -304,7 +304,8 @@ def _gathered(frames: _Blocks) -> _Blocks:
         yield last_rate, np.concatenate(parts)
 
 
-def _check_kind(codec: str, rate: int) -> None:
+def check_kind(codec: str, rate: int) -> None:
+    """Refuse what is no music, whatever a decoder takes it for; by `DecoderError`."""
     if codec in _NOT_MUSIC:
         raise DecoderError(f"it looks like {codec}, which text in UTF-16 does")
     _check_rate(rate)

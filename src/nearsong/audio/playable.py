@@ -130,31 +130,32 @@ def _plays_wav(file: FileIO, size: int) -> bool | None:
 
 def _codec_of_mp4(file: FileIO, size: int) -> bytes | None:
     """Return what the first sound in an MP4 file is coded as; None if that cannot be found."""
-    for kind, start, end in _boxes(file, 0, size):
+    looks = iter(range(_MOST_BOXES))  # for all of them together: boxes in boxes in boxes are many
+    for kind, start, end in _boxes(file, 0, size, looks):
         if kind != b"moov":
             continue
-        for track, track_start, track_end in _boxes(file, start, end):
+        for track, track_start, track_end in _boxes(file, start, end, looks):
             if track != b"trak":
                 continue
-            media = _inside(file, track_start, track_end, b"mdia")
-            handler = None if media is None else _inside(file, *media, b"hdlr")
+            media = _inside(file, track_start, track_end, b"mdia", looks)
+            handler = None if media is None else _inside(file, *media, b"hdlr", looks)
             if media is None or handler is None or _read(file, handler[0] + 8, 4) != b"soun":
                 continue
             place: tuple[int, int] | None = media
             for name in (b"minf", b"stbl", b"stsd"):
-                place = None if place is None else _inside(file, *place, name)
+                place = None if place is None else _inside(file, *place, name, looks)
             if place is not None:
                 return _read(file, place[0] + 12, 4) or None  # after version, count and the first entry's length
     return None
 
 
-def _inside(file: FileIO, start: int, end: int, name: bytes) -> tuple[int, int] | None:
-    return next(((inner, last) for kind, inner, last in _boxes(file, start, end) if kind == name), None)
+def _inside(file: FileIO, start: int, end: int, name: bytes, looks: Iterator[int]) -> tuple[int, int] | None:
+    return next(((inner, last) for kind, inner, last in _boxes(file, start, end, looks) if kind == name), None)
 
 
-def _boxes(file: FileIO, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Give the boxes between two places: name, where its content begins, where it ends."""
-    for _ in range(_MOST_BOXES):
+def _boxes(file: FileIO, start: int, end: int, looks: Iterator[int]) -> Iterator[tuple[bytes, int, int]]:
+    """Give the boxes between two places, while one may look: name, where its content begins, where it ends."""
+    for _ in looks:
         head = _read(file, start, 16) if start + 8 <= end else b""
         if len(head) < 8:
             return

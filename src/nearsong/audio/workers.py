@@ -277,8 +277,17 @@ def _start_worker(function: Callable[..., Any], nice: int, memory: int | None) -
         os.nice(nice)
     # decoders write their opinion of damaged files to standard error
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if memory is not None:
         _limit_memory(memory)
+
+
+def _end_with_parent() -> None:
+    """End when the process that gives the work is no more: nobody else would stop a file that takes for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _limit_memory(more: int) -> None:

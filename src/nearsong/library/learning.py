@@ -15,7 +15,7 @@ from nearsong.library.matching import Catalogue, Matched, MatchReport, match, ma
 from nearsong.library.played import Played
 from nearsong.library.projection import add_model, add_native, load_ear
 from nearsong.library.records import Heard, Song
-from nearsong.library.store import PENDING, PLAYED, Source, Store
+from nearsong.library.store import PENDING, PLAYED, Columns, Source, Store
 from nearsong.library.training import TrainingData, TrainingReport, TrainingSettings, evaluate, train
 from nearsong.model import SimilarityModel
 
@@ -52,7 +52,7 @@ class Histories:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.sources = store.listens.sources()  # first: names of what is imported from now on are not needed
+        self.sources, self._played = _sources(store)  # first: names of what is imported from now on are not needed
         # by path and not by id: ids follow the order in which songs were heard, which no two scans share
         self.songs: list[Song] = sorted(store.songs.all(), key=lambda song: song.path)
         self.catalogue = Catalogue.of(self.songs)
@@ -111,7 +111,7 @@ class Histories:
         )
 
     def _source(self, source: Source) -> SourceListens:
-        blocks = list(self._store.listens.columns(source.id))
+        blocks = self._played.get(source.id) or list(self._store.listens.columns(source.id))
         name = _joined([block.name for block in blocks], np.int32)
         return SourceListens(
             source.kind,
@@ -120,6 +120,15 @@ class Histories:
             _joined([block.plays for block in blocks], np.float32),
             _joined([block.time for block in blocks], np.int64),
         )
+
+
+def _sources(store: Store) -> tuple[list[Source], dict[int, list[Columns]]]:
+    """Return all histories, and the rows of that of plays: it is soon replaced, and would be gone when needed."""
+    while True:
+        sources = store.listens.sources()
+        rows = {source.id: list(store.listens.columns(source.id)) for source in sources if source.format == PLAYED}
+        if rows.keys() <= {source.id for source in store.listens.sources()}:  # it was there while it was read
+            return sources, rows
 
 
 def _joined(parts: list[npt.NDArray[Any]], kind: type[Any]) -> npt.NDArray[Any]:

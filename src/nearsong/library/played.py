@@ -6,6 +6,8 @@ service from time to time. Everything that reads histories is then right without
 
 import hashlib
 import time
+import unicodedata
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -15,7 +17,6 @@ from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.importing import ME
 from nearsong.library.records import Heard, ListenBlock
 from nearsong.library.store import PLAYED, Play, Source, Store
-from nearsong.library.store.text import clean_text
 
 NAME = "played with nearsong"
 """What the history is called."""
@@ -34,6 +35,8 @@ FEW = 100
 MOST_AT_ONCE = 1_000
 MOST_LETTERS = 200
 BLOCK_ROWS = 250_000
+
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, halves of letters, what turns text round
 
 
 class Played:
@@ -73,8 +76,12 @@ class Played:
         return self.note_all([(song_id, at)], listener) == 1
 
     def note_all(self, played: Sequence[tuple[int, float | None]], listener: str = ME) -> int:
-        """Note several songs and when each began, all or none of them; return how many plays are new."""
-        who = " ".join(clean_text(listener).split())
+        """Note several songs and when each began; return how many plays are new.
+
+        What cannot be noted is told as by :meth:`note`, after all others were: one song that is gone by now does not
+        cost a player that was offline the others, and when it tells all of them again they are still one play each.
+        """
+        who = _shown_name(listener)
         if not 0 < len(who) <= MOST_LETTERS:
             raise InvalidInputError(
                 f"a listener of {len(who)} letters cannot be told from others; give a name of 1 to {MOST_LETTERS}."
@@ -82,7 +89,17 @@ class Played:
         if len(played) > MOST_AT_ONCE:
             raise InvalidInputError(f"{len(played):,} plays came at once; send no more than {MOST_AT_ONCE:,}.")
         now = time.time()
-        return self._store.plays.add(who, [(song, _checked(at, now)) for song, at in played], APART)
+        noted: list[tuple[int, int]] = []
+        wrong: InvalidInputError | None = None
+        for song, at in played:
+            try:
+                noted.append((song, _checked(at, now)))
+            except InvalidInputError as error:
+                wrong = wrong or error
+        added = self._store.plays.add(who, noted, APART)
+        if wrong is not None:
+            raise wrong
+        return added
 
     def count(self) -> int:
         """Return how many plays were noted."""
@@ -94,22 +111,25 @@ class Played:
 
     def gather(self) -> bool:
         """Make one listening history of all plays, in place of the former one; say whether anything has changed."""
-        blocks = list(_blocks(self._store.plays.all()))
-        sources = self._sources()
-        fingerprint = _fingerprint(blocks)
-        if not blocks or [source.fingerprint for source in sources] == [fingerprint]:
-            return False
-        self._store.listens.sweep()
-        writer = self._store.listens.begin(NAME, fingerprint, PLAYED, "events")
-        try:
-            for block in blocks:
-                writer.add(block)
-            return writer.finish(alone=True)
-        except BaseException as error:  # Ctrl-C too: what was begun is taken back
-            self._store.listens.abandon(writer)
-            if isinstance(error, LibraryError) and not self.count():
-                return False  # all of it was forgotten meanwhile
-            raise
+        plays, listens = self._store.plays, self._store.listens
+        listens.sweep()
+        while True:
+            first = plays.first()
+            blocks = list(_blocks(plays.all()))
+            fingerprint = _fingerprint(blocks)
+            if not blocks or [source.fingerprint for source in self._sources()] == [fingerprint]:
+                return False
+            writer = listens.begin(NAME, fingerprint, PLAYED, "events")
+            try:
+                if plays.first() != first:  # from here on the history goes with the plays
+                    raise LibraryError("all plays were forgotten meanwhile; gather again.")
+                for block in blocks:
+                    writer.add(block)
+                return writer.finish(alone=True)
+            except BaseException as error:  # Ctrl-C too: what was begun is taken back
+                listens.abandon(writer)
+                if not isinstance(error, LibraryError) or plays.first() == first:
+                    raise  # else they were forgotten, and there may be new ones by now
 
     def forget(self) -> None:
         """Forget all that was played, in the history too."""
@@ -117,6 +137,18 @@ class Played:
 
     def _sources(self) -> list[Source]:
         return [source for source in self._store.listens.sources() if source.format == PLAYED]
+
+
+def _shown_name(text: str) -> str:
+    r"""Return a name as people see it: one form of each letter, and nothing that is not seen.
+
+    >>> _shown_name(" Zoe\u0301 \x1b[31m\u202e ") == "Zo\u00e9 [31m"
+    True
+    """
+    seen = "".join(
+        " " if unicodedata.category(letter) in _UNSEEN else letter for letter in unicodedata.normalize("NFC", text)
+    )
+    return " ".join(seen.split())
 
 
 def _checked(at: float | None, now: float) -> int:
@@ -129,19 +161,19 @@ def _checked(at: float | None, now: float) -> int:
 
 
 def _blocks(plays: Iterator[Play]) -> Iterator[ListenBlock]:
-    while some := list(islice(plays, BLOCK_ROWS)):
+    while True:
         users: dict[str, int] = {}
         heard: dict[Heard, int] = {}
-        user = [users.setdefault(play.listener, len(users)) for play in some]
-        item = [heard.setdefault(play.heard, len(heard)) for play in some]
-        yield ListenBlock(
-            list(users),
-            list(heard),
-            np.array(user, np.int32),
-            np.array(item, np.int32),
-            np.ones(len(some), np.float32),
-            np.array([play.time for play in some], np.int64),
-        )
+        columns = array("i"), array("i"), array("q")
+        for play in islice(plays, BLOCK_ROWS):  # a play is forgotten as soon as it is in the columns
+            columns[0].append(users.setdefault(play.listener, len(users)))
+            columns[1].append(heard.setdefault(play.heard, len(heard)))
+            columns[2].append(play.time)
+        if not users:
+            return
+        user, item, when = (np.array(column) for column in columns)
+        once = np.ones(len(user), np.float32)
+        yield ListenBlock(list(users), list(heard), user.astype(np.int32), item.astype(np.int32), once, when)
 
 
 def _fingerprint(blocks: Sequence[ListenBlock]) -> str:

@@ -44,7 +44,7 @@ WAITING = 8
 """Further songs that may wait for their turn."""
 
 MOST_BYTES = 1 << 30
-"""Room for what was converted: some thirty hours of MP3, or three of FLAC."""
+"""Room for what was converted: some thirty hours of MP3, or three of FLAC. What is just being made comes on top."""
 
 LONGEST_SECONDS = 2 * 3600.0
 """The longest sound that is converted."""
@@ -216,19 +216,24 @@ class Conversions:
     def _make(self, wanted: _Wanted) -> None:
         """Convert a song and keep the result; in a thread."""
         song, form = wanted.song, wanted.form
-        part = None
+        part = folder = None
+        most = self._most
         try:
-            folder = self._room()
+            folder, most = self._room()
             part = folder / f"{wanted.key}.part"
-            done = self._workers.run(song.path, wanted.facts, str(part), form, LONGEST_SECONDS, self._most // 2)
+            done = self._workers.run(song.path, wanted.facts, str(part), form, LONGEST_SECONDS, most // AT_ONCE)
             if done.no_room is not None:
                 raise _no_room(done.no_room)
             if done.damage is not None:
                 log.warning("song %d was converted as far as it can be read: %s", song.id, done.damage)
             target = folder / f"{wanted.key}.{form.ending}"
             os.replace(part, target)
-            self._keep(wanted.key, target)
+            self._keep(wanted.key, target, most)
         except AudioError as error:
+            if folder is not None and not folder.is_dir():  # tidied away meanwhile: no fault of the song
+                raise _busy() from error
+            if error.reason.startswith("is too long") and most < self._most:
+                raise _no_room("little is left") from error
             log.warning("song %d cannot be converted: %s", song.id, error.reason)
             raise _refused(error) from error
         except NearsongError as error:
@@ -242,8 +247,8 @@ class Conversions:
                 with contextlib.suppress(OSError):
                     part.unlink(missing_ok=True)
 
-    def _room(self) -> Path:
-        """Return the folder; made when first needed, and anew if it was tidied away."""
+    def _room(self) -> tuple[Path, int]:
+        """Return the folder, made when first needed or when it was tidied away, and what may be kept in it now."""
         with self._lock:
             if self._folder is not None and not self._folder.check():
                 self._folder.close()
@@ -251,19 +256,24 @@ class Conversions:
                 self._kept.clear()
             if self._folder is None:
                 self._folder = HeldFolder(PREFIX)
-                # where there is little room it is not all for this; some systems have it in memory
-                self._most = min(self._most, shutil.disk_usage(self._folder.path).free // 2)
-            return self._folder.path
+            # where there is little room it is not all for this; some systems have it in memory
+            free = shutil.disk_usage(self._folder.path).free + sum(size for _, size in self._kept.values())
+            most = min(self._most, free // 3)
+            self._shrink(most)
+            return self._folder.path, most
 
-    def _keep(self, key: str, path: Path) -> None:
+    def _keep(self, key: str, path: Path, most: int) -> None:
         """Keep what was made; what was not asked for longest makes room for it."""
         with self._lock:
             self._kept[key] = (path, path.stat().st_size)
             self._kept.move_to_end(key)
-            while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self._most:
-                _, (oldest, _) = self._kept.popitem(last=False)
-                with contextlib.suppress(OSError):
-                    oldest.unlink()
+            self._shrink(most)
+
+    def _shrink(self, most: int) -> None:
+        while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > most:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            with contextlib.suppress(OSError):
+                oldest.unlink()
 
     def _open_kept(self, key: str) -> FileIO | None:
         with self._lock:

@@ -59,23 +59,23 @@ class RateLimit:
         with self._lock:
             return self._missing(caller, self._clock())
 
-    def take(self, caller: str) -> float:
-        """Take a permit and return 0; if there is none, return the seconds until there is."""
+    def take(self, caller: str, n: int = 1) -> float:
+        """Take permits and return 0; if there are not so many, return the seconds until there are."""
         with self._lock:
             now = self._clock()
-            missing = self._missing(caller, now)
+            missing = self._missing(caller, now, n)
             if missing > 0:
                 return missing
-            self._full_at[caller] = max(self._full_at.get(caller, now), now) + self._each
+            self._full_at[caller] = max(self._full_at.get(caller, now), now) + n * self._each
             self._full_at.move_to_end(caller)
             while len(self._full_at) > MOST_CALLERS:
                 self._full_at.popitem(last=False)
             return 0.0
 
-    def _missing(self, caller: str, now: float) -> float:
+    def _missing(self, caller: str, now: float, n: int = 1) -> float:
         taken = max(self._full_at.get(caller, now) - now, 0.0) / self._each
         # a permit that lacks less than a millionth is there: sums of floats are not exact
-        short = taken + 1 - self._burst
+        short = taken + n - self._burst
         return short * self._each if short > 1e-6 else 0.0
 
 
@@ -101,9 +101,9 @@ def address_key(host: str) -> str:
     return str(ipaddress.ip_network((address, 64), strict=False).network_address)
 
 
-def spend(limit: RateLimit, request: HTTPConnection, what: str = "requests") -> None:
-    """Take a permit for a request, or answer with problem 429."""
-    wait = limit.take(client_of(request))
+def spend(limit: RateLimit, request: HTTPConnection, what: str = "requests", n: int = 1) -> None:
+    """Take permits for a request, or answer with problem 429."""
+    wait = limit.take(client_of(request), n)
     if wait > 0:
         raise too_many(wait, what)
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,6 +14,7 @@ from starlette.responses import Response
 
 from nearsong.errors import (
     AudioError,
+    DatabaseError,
     EmptyLibraryError,
     InvalidInputError,
     LibraryError,
@@ -71,11 +73,17 @@ _PASSING = ("kept busy by another program", "is gone; put it back", "was replace
 """What a library says when the same request may work later."""
 
 
+_DRIVERS_WORDS = re.compile(r" \(.*\)")
+
+
 def words_of(error: NearsongError) -> str:
     """Return what a caller is told of an error; where a database is, and what it says, is for the log."""
     words = str(error.reason if isinstance(error, AudioError) else error)
     if isinstance(error, LibraryError) and _AWAY in words:
         return f"the database of the library {_AWAY}; what is loaded can be asked, for the rest try again later."
+    if isinstance(error, DatabaseError):
+        log.warning("%s", words)
+        return _DRIVERS_WORDS.sub("", words.replace(f" {error.place}", ""))
     return words
 
 

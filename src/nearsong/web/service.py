@@ -36,7 +36,7 @@ LOOK_SECONDS = 1.0
 GATHER_SECONDS = 600.0
 """How often what was played becomes listens: all that is counted from listens is counted anew each time."""
 
-PLAYS_PER_MINUTE = 600
+PLAYS_PER_MINUTE = 1_000
 """Plays that one address may tell: a player that was offline tells of many at once."""
 
 CLOSE_SECONDS = 10.0

@@ -20,7 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.errors import DatabaseError, InvalidInputError, LibraryError
 from nearsong.library.store.database_file import OpenedFile
 from nearsong.library.store.database_server import ServerConnections, cache_of, is_away
 from nearsong.library.store.schema import VERSION, metadata, settings
@@ -126,7 +126,7 @@ class Database:
                         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
                     yield connection
                     if self._file is not None and not self._file.is_itself():
-                        raise LibraryError(f"the library {self.name} was replaced meanwhile; try again.")
+                        raise self._error("was replaced meanwhile; try again.")
             finally:
                 self._writing.now = False
 
@@ -154,15 +154,18 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise LibraryError(f"the library {self.name} {self._reason(error.orig)}") from error
+            raise self._error(self._reason(error.orig)) from error
         except PoolTimeout as error:
-            raise LibraryError(f"the library {self.name} {_AWAY} (too many wait for it); try again.") from error
+            raise self._error(f"{_AWAY} (too many wait for it); try again.") from error
         except SQLAlchemyError as error:
-            raise LibraryError(f"the library {self.name} cannot be used ({_first_line(str(error))}).") from error
+            raise self._error(f"cannot be used ({_first_line(str(error))}).") from error
         except UnicodeDecodeError as error:  # SQLite quotes what it finds in a damaged file
-            raise LibraryError(f"the library {self.name} {_reason('malformed', self.is_sqlite)}") from error
+            raise self._error(_reason("malformed", self.is_sqlite)) from error
         except self._driver_error as error:  # where the driver is spoken to directly
-            raise LibraryError(f"the library {self.name} {self._reason(error)}") from error
+            raise self._error(self._reason(error)) from error
+
+    def _error(self, words: str) -> DatabaseError:
+        return DatabaseError(f"the library {self.name} {words}", self.name)
 
     def _reason(self, error: BaseException | None) -> str:
         """Say what an error of the driver means and what to do."""

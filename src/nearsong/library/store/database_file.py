@@ -10,7 +10,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from nearsong.errors import LibraryError
+from nearsong.errors import DatabaseError
 
 _LOGS = ("-wal", "-shm")
 Number = tuple[int, int]
@@ -37,14 +37,14 @@ class OpenedFile:
 
         Raises
         ------
-        LibraryError
+        DatabaseError
             If it leads nowhere.
         """
         try:
             found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             shown = os.fsencode(self.path).decode("utf-8", "replace")
-            raise LibraryError(f"the library file {shown} is gone; put it back.") from None
+            raise DatabaseError(f"the library file {shown} is gone; put it back.", shown) from None
         except OSError:
             return True  # the database says what is wrong
         return (found.st_dev, found.st_ino) == self._number

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 import weakref
 from contextlib import suppress
 from hashlib import blake2b
@@ -12,7 +13,7 @@ import platformdirs
 import sqlalchemy as sa
 from sqlalchemy.exc import NoSuchModuleError
 
-from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.errors import DatabaseError, InvalidInputError
 
 LOST = {
     "connect_timeout": 15,
@@ -47,16 +48,18 @@ class ServerConnections:
         except (ImportError, NoSuchModuleError) as error:
             raise InvalidInputError("PostgreSQL needs its driver: pip install 'nearsong[postgres]'.") from error
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._opening = threading.Lock()
         self._closed = False
 
         @sa.event.listens_for(self.engine, "do_connect")
         def _(*_ways: Any) -> None:
             if self._closed:  # whose connection is broken off would make another one
-                raise LibraryError(f"the library {name} was closed.")
+                raise DatabaseError(f"the library {name} was closed.", name)
 
         @sa.event.listens_for(self.engine, "connect")
         def _(connection: Any, _record: Any) -> None:
-            self._open.add(connection)
+            with self._opening:
+                self._open.add(connection)
             connection.execute(f"SET lock_timeout = {round(1000 * patience)}")
             connection.commit()
 
@@ -64,7 +67,9 @@ class ServerConnections:
         """End what other threads still ask: one that waits for a server that hangs would wait for ever."""
         self._closed = True
         self.engine.dispose()  # those that nobody uses, as is polite
-        for connection in list(self._open):
+        with self._opening:
+            there = list(self._open)
+        for connection in there:
             with suppress(Exception):  # whatever became of it, it is not to be used any more
                 if not connection.closed:
                     with socket.socket(fileno=os.dup(connection.fileno())) as line:

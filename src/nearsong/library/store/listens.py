@@ -197,11 +197,18 @@ class ListenTable:
         with self._database.reading() as connection:
             found = connection.execute(stale).scalars().all()
         if found:
-            self.remove(found)
+            self._remove_unfinished(found)
 
     def abandon(self, writer: SourceWriter) -> None:
-        """Remove a history that could not be read to its end."""
-        self.remove([writer.source_id])
+        """Remove a history that could not be read to its end; one that counts stays, whatever was heard of it."""
+        self._remove_unfinished([writer.source_id])
+
+    def _remove_unfinished(self, sources: Sequence[int]) -> None:
+        unfinished = sa.select(listen_sources.c.id).where(~listen_sources.c.complete)
+        with self._database.writing() as connection:
+            for source in set(connection.execute(unfinished).scalars()).intersection(sources):
+                _delete_source(connection, source)
+            _forget_unused(connection)
 
     def sources(self) -> list[Source]:
         """Return the histories that count."""

@@ -29,7 +29,7 @@ class PlayTable:
         self._database = database
 
     def add(self, listener: str, played: Sequence[tuple[int, int]], apart: int) -> int:
-        """Note plays, all or none of them.
+        """Note plays; those of songs that are not there are told after the others were noted.
 
         Parameters
         ----------
@@ -49,10 +49,13 @@ class PlayTable:
         NoSuchSongError
             If a song is not in the library.
         """
-        added = 0
+        added, missing = 0, None
         with self._database.writing() as connection:
             for song, time in played:
                 names = _names(connection, song)
+                if names is None:
+                    missing = song if missing is None else missing
+                    continue
                 same = sa.select(plays.c.id).where(
                     plays.c.song_id == song,
                     plays.c.time.between(time - apart, time + apart),
@@ -62,12 +65,21 @@ class PlayTable:
                     row = {"listener": listener, "time": time, "song_id": song, **names}
                     connection.execute(plays.insert(), row)
                     added += 1
+        if missing is not None:
+            raise NoSuchSongError(
+                f"there is no song {missing} in the library, so that it was played cannot be noted."
+            )
         return added
 
     def count(self) -> int:
         """Return how many there are."""
         with self._database.reading() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(plays)).scalar_one())
+
+    def first(self) -> int | None:
+        """Return the number of the first play there is; no other one ever gets it."""
+        with self._database.reading() as connection:
+            return connection.execute(sa.select(sa.func.min(plays.c.id))).scalar()
 
     def all(self) -> Iterator[Play]:
         """Read all of them, in the order in which they came.
@@ -87,9 +99,8 @@ def delete_plays(connection: Connection) -> None:
     connection.execute(plays.delete())
 
 
-def _names(connection: Connection, song: int) -> dict[str, str]:
+def _names(connection: Connection, song: int) -> dict[str, str] | None:
+    """Return what a song is called; None if it is not there."""
     query = sa.select(*(songs.c[name] for name in _NAMES)).where(songs.c.id == song)
     row = connection.execute(query).first() if 0 < song < _MOST else None
-    if row is None:
-        raise NoSuchSongError(f"there is no song {song} in the library, so that it was played cannot be noted.")
-    return dict(row._mapping)
+    return None if row is None else dict(row._mapping)

@@ -6,6 +6,7 @@ from typing import Any
 
 from nearsong.errors import EmptyLibraryError
 from nearsong.library.importing import ME
+from nearsong.library.played import MOST_AT_ONCE
 from nearsong.web.limits import spend
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
@@ -91,7 +92,8 @@ def scrobble(call: Call) -> dict[str, Any]:
         for song_id in wanted:
             call.song(song_id)
         return {}
-    spend(call.service.play_limit, call.request, "plays")
+    if len(wanted) <= MOST_AT_ONCE:  # more are refused as such
+        spend(call.service.play_limit, call.request, "plays", len(wanted))
     now = time.time()
     played = [
         (song_number(song_id), now if when is None else when / 1000) for song_id, when in zip_longest(wanted, times)

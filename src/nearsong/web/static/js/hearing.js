@@ -2,7 +2,7 @@
 //
 //   const hearing = new Hearing(audio, {length, onHeard})   length() -> seconds of the song
 //   hearing.begin(song)                                     another song is in the audio element from now on
-//   onHeard(song, seconds): half of it or four minutes were heard; once each time it is listened to
+//   onHeard(song, seconds): half of it or four minutes were heard, which began so long ago; once each time
 
 const ENOUGH = 240; // seconds, where half of a song is more
 const SLACK = 1; // seconds that the two clocks may differ between two looks
@@ -17,6 +17,7 @@ export class Hearing {
   #told = false;
   #from = null; // up to where it was played when last looked at; null while it jumps
   #when = 0; // milliseconds, when that was
+  #began = 0; // and when the first of it was heard
 
   constructor(audio, { length, onHeard }) {
     [this.#audio, this.#length, this.#onHeard] = [audio, length, onHeard];
@@ -43,11 +44,14 @@ export class Hearing {
     if (!this.#song || this.#audio.seeking) return;
     const step = this.#audio.currentTime - (this.#from ?? Infinity);
     const most = ((performance.now() - this.#when) / 1000) * this.#audio.playbackRate + SLACK;
-    if (step > 0 && step <= most) this.#heard += step;
+    if (step > 0 && step <= most) {
+      if (!this.#heard) this.#began = this.#when;
+      this.#heard += step;
+    }
     this.#mark();
     const length = this.#length();
     if (this.#told || this.#heard < (length > 0 ? Math.min(length / 2, ENOUGH) : ENOUGH)) return;
     this.#told = true;
-    this.#onHeard(this.#song, this.#heard);
+    this.#onHeard(this.#song, (this.#when - this.#began) / 1000);
   }
 }

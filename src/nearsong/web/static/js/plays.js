@@ -8,10 +8,12 @@ import { h } from "./dom.js";
 import { count } from "./format.js";
 import { player } from "./player.js";
 
+const DAY = 86_400; // seconds: one who pauses for longer has begun anew
+
 export function notePlays(app) {
   player.addEventListener("heard", ({ detail: { song, seconds } }) => {
     if (song.src || !app.status?.keeps_plays) return; // a dropped file is no song of the library
-    post("/plays", { song_id: song.id, seconds }).catch(() => { /* one play less: nothing to disturb anyone with */ });
+    post("/plays", { song_id: song.id, seconds: Math.min(seconds, DAY) }).catch(() => { /* one play less: nothing to disturb anyone with */ });
   });
 }
 
