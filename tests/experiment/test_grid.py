@@ -209,16 +209,18 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_numbers(finished
     )
     run = tmp_path / "run"
     command = [sys.executable, "-c", code, world, run, json.dumps(SETTINGS.as_json())]
-    killed = 0
-    for wait in (2.5, 3.5, 5.0):
+    results, killed = run / "results.jsonl", 0
+    for n_rows in (0, 1, 5):  # before there is a result, after the first, after some more
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            try:
-                process.wait(timeout=wait)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                killed += 1
-        time.sleep(0.1)
-    assert killed
+            while process.poll() is None:
+                if run.exists() and (
+                    not n_rows or (results.exists() and results.read_bytes().count(b"\n") >= n_rows)
+                ):
+                    process.send_signal(signal.SIGKILL)
+                    killed += 1
+                    break
+                time.sleep(0.01)
+    assert killed == 3
     with (run / "results.jsonl").open("ab") as file:
         file.write(b'{"kind": "pick", "task": "split 0, contr')  # as if cut in the middle of a write
     run_experiment(world, run, SETTINGS, jobs=1)
