@@ -111,18 +111,18 @@ def test_a_model_survives_export_and_import(trained, tmp_path):
 
 
 def test_a_model_with_another_codebook_answers_after_the_next_scan(trained, styled_music, tmp_path):
-    other = tmp_path / "other"
+    other, song = tmp_path / "other", trained.songs()[0].path  # the other library has it under another number
     with Library.open(other / "library.sqlite") as library:
         library.scan(styled_music, workers=2, seed=5)
         library.export_model(tmp_path / "foreign.npz")
-        expected = library.neighbours(library.songs()[0].path, n=10)[1]
+        expected = library.neighbours(song, n=10)[1]
     model_id, answers = trained.import_model(tmp_path / "foreign.npz")
     assert not answers
     assert trained.active_model != model_id
     report = trained.scan(workers=2)
     assert report.reheard == len(trained.songs())
     assert trained.active_model == model_id
-    np.testing.assert_allclose(trained.neighbours(trained.songs()[0].path, n=10)[1], expected, rtol=1e-5)
+    np.testing.assert_allclose(trained.neighbours(song, n=10)[1], expected, rtol=1e-5)
 
 
 def test_new_songs_get_a_place_under_the_learned_model(trained, tmp_path):
