@@ -129,7 +129,8 @@ export function inViewList(stage, open) {
   }
 
   const soon = () => { clearTimeout(timer); timer = setTimeout(draw, REST); };
-  for (const name of ["view", "colours", "chosen"]) stage.addEventListener(name, soon);
+  for (const name of ["view", "colours"]) stage.addEventListener(name, soon);
+  stage.addEventListener("chosen", draw);
   stage.signal.addEventListener("abort", () => clearTimeout(timer));
   return { node, toggle };
 }
