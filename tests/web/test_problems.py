@@ -131,7 +131,7 @@ def test_an_error_that_nobody_foresaw_tells_nothing_but_goes_to_the_log(client, 
         raise RuntimeError("password=hunter2 at /home/somebody/secret.py")
 
     monkeypatch.setattr(client.service.snapshot, "similar", fail)
-    answer = client.get("/api/v1/similar?seed=1")
+    answer = client.get("/api/v1/similar?seed=1&seed=2")
     found = fields(answer)
     assert found["status"] == 500
     assert found["detail"] == "something went wrong here; the log of the service says what."
