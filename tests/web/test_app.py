@@ -112,6 +112,7 @@ def test_requests_are_counted_by_route_and_not_by_address(client):
 
 
 def test_prometheus_finds_the_numbers_where_it_looks_by_itself(client):
+    client.get("/api/v1/songs/1")  # waits until the songs are read
     answer = client.get("/metrics")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert "nearsong_songs 72.0" in answer.text
