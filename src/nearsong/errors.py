@@ -9,11 +9,16 @@
     │   ├── UnreadableAudioError                missing, not audio, damaged beyond use, or its decoder crashed
     │   ├── EmptyAudioError                     no bytes or no samples
     │   ├── TooShortAudioError                  sound, but less than the features need
+    │   ├── TooLongAudioError                   more sound than is taken
+    │   │   └── TooLargeAudioError              more bytes than there is room for
+    │   ├── ChangedAudioError                   became another file while it was read
     │   └── AudioTimeoutError                   took longer than allowed
     ├── DatasetError                            a data-set folder with something missing or wrong; names file and row
     ├── LibraryError                            a library that cannot be opened, or lacks what is asked of it
-    │   ├── DatabaseError                       its database cannot be used; ``place`` says where that is
-    │   └── UnclearSongError                    a name that fits several songs, or none; ``suggestions`` says which
+    │   ├── DatabaseError                       its database cannot be used, for now (``passing``) or at all
+    │   ├── UnclearSongError                    a name that fits several songs, or none; ``suggestions`` says which
+    │   ├── NoSuchSongError, NoSuchPlaylistError
+    │   └── EmptyLibraryError                   there are no songs to compare yet
     ├── ListensError                            a listening history that cannot be read; names file and row
     └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
 
@@ -70,6 +75,18 @@ class TooShortAudioError(AudioError):
     """The file has sound, but less than the features need."""
 
 
+class TooLongAudioError(AudioError):
+    """The file has more sound than is taken."""
+
+
+class TooLargeAudioError(TooLongAudioError):
+    """What the file becomes has more bytes than there is room for."""
+
+
+class ChangedAudioError(AudioError):
+    """The file became another one while it was read; the same may work a little later."""
+
+
 class AudioTimeoutError(AudioError):
     """Reading the file took longer than allowed."""
 
@@ -95,11 +112,13 @@ class DatabaseError(LibraryError):
         What is wrong and what to do.
     place : str
         Where the message says that it is; not for everyone to know.
+    passing : bool
+        Whether the same may work a little later.
     """
 
-    def __init__(self, message: str, place: str) -> None:
-        super().__init__(message, place)  # both, so that the error survives the way back from another process
-        self.place = place
+    def __init__(self, message: str, place: str, passing: bool = False) -> None:
+        super().__init__(message, place, passing)  # all, so that the error survives the way from another process
+        self.place, self.passing = place, passing
 
     def __str__(self) -> str:
         return str(self.args[0])

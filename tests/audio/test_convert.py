@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from nearsong.audio import load_audio
 from nearsong.audio.convert import BIT_RATES, Converted, Form, convert_file, facts_of, mp3_within
 from nearsong.audio.downmix import mixed, names_of, weights
-from nearsong.errors import AudioError, EmptyAudioError, InvalidInputError, UnreadableAudioError
+from nearsong.errors import (
+    AudioError,
+    ChangedAudioError,
+    EmptyAudioError,
+    InvalidInputError,
+    TooLargeAudioError,
+    TooLongAudioError,
+    UnreadableAudioError,
+)
 
 from .conftest import tone
 
@@ -262,9 +270,9 @@ def test_a_playlist_does_not_make_it_read_other_files(tmp_path, make_sound):
 
 def test_a_sound_that_is_too_long_or_too_large_is_refused(make_sound):
     path = make_sound("song.aiff", seconds=4.0)
-    with pytest.raises(UnreadableAudioError, match="is longer than the 3 seconds that are converted"):
+    with pytest.raises(TooLongAudioError, match="is longer than the 3 seconds that are converted"):
         converted(path, longest=3.0)
-    with pytest.raises(UnreadableAudioError, match="too long to be converted: there is no room for it"):
+    with pytest.raises(TooLargeAudioError, match="too long to be converted: there is no room for it"):
         converted(path, most=20_000)
 
 
@@ -276,11 +284,11 @@ def test_another_file_that_has_the_name_by_now_is_not_touched(make_sound, tmp_pa
         shutil.copy2(path, secret)  # same size, same date
         path.unlink()
         path.symlink_to(secret)
-        with pytest.raises(UnreadableAudioError, match="was changed while it was read; try again"):
+        with pytest.raises(ChangedAudioError, match="was changed while it was read; try again"):
             convert_file(str(path), facts, tmp_path / "target", FLAC, 600.0, 10**9)
         path.unlink()
         os.mkfifo(path)
-        with pytest.raises(UnreadableAudioError, match="was changed while it was read"):
+        with pytest.raises(ChangedAudioError, match="was changed while it was read"):
             convert_file(str(path), facts, tmp_path / "target", FLAC, 600.0, 10**9)
         path.unlink()
         with pytest.raises(UnreadableAudioError, match=r"cannot be opened \(No such file"):

@@ -192,9 +192,9 @@ def test_a_server_that_goes_away_is_said_once_and_found_again(evening, caplog):
             answer = client.get(path)
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2"), path
             assert answer.headers["Content-Type"] == "application/problem+json"
-            assert "the database of the library does not answer just now; what is loaded" in answer.json()["detail"]
+            assert "the library does not answer just now; it is found again" in answer.json()["detail"]
         assert client.post("playlists", json={"name": "Lost", "songs": [1]}).status_code == 503
-        with pytest.raises(SonicError, match=r"^the database of the library does not answer just now; what is"):
+        with pytest.raises(SonicError, match=r"^the library does not answer just now; it is found"):
             evening.play(lambda player: player.get_playlists())
         job = evening.ended(evening.start("scan"))
         assert (job["state"], job["result"]) == ("failed", None)

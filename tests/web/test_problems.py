@@ -65,8 +65,9 @@ def test_a_body_that_is_no_json_is_the_callers_mistake(client, body):
         (NoSuchPlaylistError("there is no playlist 7."), 404, "urn:nearsong:no-such-playlist"),
         (UnclearSongError("no song is called x."), 404, "urn:nearsong:no-such-song"),
         (EmptyLibraryError("there are no songs yet."), 409, "urn:nearsong:empty-library"),
-        (LibraryError("the library x was kept busy by another program; try again."), 503, "urn:nearsong:busy"),
-        (LibraryError("the library secret@x does not answer just now (why)."), 503, "urn:nearsong:busy"),
+        (DatabaseError("the library x was kept busy.", "x", passing=True), 503, "urn:nearsong:busy"),
+        (DatabaseError("the library secret@x is away (why).", "secret@x", passing=True), 503, "urn:nearsong:busy"),
+        (DatabaseError("the library secret@x was closed.", "secret@x"), 409, "urn:nearsong:library"),
         (LibraryError("there is no model 7."), 409, "urn:nearsong:library"),
         (InvalidInputError("n=0 is too few."), 400, "urn:nearsong:invalid-input"),
         (UnreadableAudioError("/tmp/secret/x.mp3", "is no audio."), 422, "urn:nearsong:unusable-audio"),
@@ -101,7 +102,7 @@ def test_every_error_of_ours_has_its_status_and_its_kind(client, monkeypatch, er
 def test_where_a_database_is_and_what_its_driver_says_is_for_the_log(
     client, monkeypatch, caplog, words, status, told
 ):
-    error = DatabaseError(f"the library /home/me (old)/x.sqlite {words}", "/home/me (old)/x.sqlite")
+    error = DatabaseError(f"the library /home/me (old)/x.sqlite {words}", "/home/me (old)/x.sqlite", status == 503)
 
     def fail(*_arguments):
         raise error

@@ -78,10 +78,10 @@ def test_advice_is_for_a_person_at_the_page(whole):
 
 
 def test_a_library_that_is_kept_busy_is_503(client, monkeypatch):
-    from nearsong.errors import LibraryError
+    from nearsong.errors import DatabaseError
 
     def busy():
-        raise LibraryError("the library x was kept busy by another program; try again when it is done.")
+        raise DatabaseError("the library x was kept busy by another program; try again.", "x", passing=True)
 
     monkeypatch.setattr(client.service.library, "status", busy)
     answer = client.get("/api/v1/status")

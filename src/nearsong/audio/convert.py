@@ -20,7 +20,14 @@ import soundfile
 
 from nearsong.audio.decode import Broken, DecoderError, channels_of, check_kind, frames_of, opened_by_ffmpeg
 from nearsong.audio.downmix import mixed, names_of
-from nearsong.errors import EmptyAudioError, InvalidInputError, UnreadableAudioError
+from nearsong.errors import (
+    ChangedAudioError,
+    EmptyAudioError,
+    InvalidInputError,
+    TooLargeAudioError,
+    TooLongAudioError,
+    UnreadableAudioError,
+)
 
 RECIPE = f"1 {av.__version__}"
 """Changes when the same file may give other bytes."""
@@ -163,7 +170,7 @@ def convert_file(
         if not seconds:
             raise EmptyAudioError(path, _NOTHING)
         if facts_of(file) != facts:
-            raise UnreadableAudioError(path, "was changed while it was read; try again.")
+            raise ChangedAudioError(path, "was changed while it was read; try again.")
     return Converted(seconds, "; ".join(damages) or None)
 
 
@@ -175,7 +182,7 @@ def _opened(path: str | os.PathLike[str], facts: FileFacts) -> FileIO:
         raise UnreadableAudioError(path, f"cannot be opened ({getattr(error, 'strerror', error)}).") from error
     if facts_of(file) != facts or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise UnreadableAudioError(path, "was changed while it was read; try again.")
+        raise ChangedAudioError(path, "was changed while it was read; try again.")
     return file
 
 
@@ -189,9 +196,9 @@ class _Limits:
         """Raise the file's error if it is too much."""
         if seconds > self._seconds:
             words = f"{self._seconds / 3600:g} hours" if self._seconds >= 7200 else f"{self._seconds:g} seconds"
-            raise UnreadableAudioError(self._path, f"is longer than the {words} that are converted.")
+            raise TooLongAudioError(self._path, f"is longer than the {words} that are converted.")
         if os.path.exists(self._target) and os.path.getsize(self._target) > self._bytes:
-            raise UnreadableAudioError(self._path, "is too long to be converted: there is no room for it.")
+            raise TooLargeAudioError(self._path, "is too long to be converted: there is no room for it.")
 
 
 # ---- reading

@@ -29,7 +29,14 @@ from starlette.types import Receive, Scope, Send
 from nearsong.audio.convert import RECIPE, Converted, FileFacts, Form, convert_file, facts_of
 from nearsong.audio.playable import is_playable
 from nearsong.audio.workers import AudioWorkers
-from nearsong.errors import AudioError, AudioTimeoutError, NearsongError
+from nearsong.errors import (
+    AudioError,
+    AudioTimeoutError,
+    ChangedAudioError,
+    NearsongError,
+    TooLargeAudioError,
+    TooLongAudioError,
+)
 from nearsong.library.records import Song
 from nearsong.web.files import OpenFile, etag_of, head_of_sound, is_known, wait_until_gone
 from nearsong.web.problems import ApiError, problem
@@ -232,7 +239,7 @@ class Conversions:
         except AudioError as error:
             if folder is not None and not folder.is_dir():  # tidied away meanwhile: no fault of the song
                 raise _busy() from error
-            if error.reason.startswith("is too long") and most < self._most:
+            if isinstance(error, TooLargeAudioError) and most < self._most:
                 raise _no_room("little is left") from error
             log.warning("song %d cannot be converted: %s", song.id, error.reason)
             raise _refused(error) from error
@@ -371,11 +378,11 @@ def _no_room(reason: str | None) -> ApiError:
 
 def _refused(error: AudioError) -> ApiError:
     """Return why a song cannot be converted, for whoever wants to hear it; decoders are not named."""
-    if error.reason.startswith("was changed"):
+    if isinstance(error, ChangedAudioError):
         return ApiError(503, "the song's file has just been changed; try again.", "busy", {"Retry-After": "1"})
     if isinstance(error, AudioTimeoutError):
         reason = "converting it to what browsers play takes too long"
-    elif error.reason.startswith(("is longer than", "is too long")):
+    elif isinstance(error, TooLongAudioError):
         reason = f"it {error.reason.rstrip('.')}"
     else:
         reason = "its file cannot be read"

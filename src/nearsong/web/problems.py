@@ -68,19 +68,12 @@ _KINDS: tuple[tuple[type[NearsongError], int, str], ...] = (
 )
 
 
-_AWAY = "does not answer just now"
-_PASSING = ("kept busy by another program", "is gone; put it back", "was replaced meanwhile", _AWAY)
-"""What a library says when the same request may work later."""
-
-
 _DRIVERS_WORDS = re.compile(r" \(.*\)")
 
 
 def words_of(error: NearsongError) -> str:
     """Return what a caller is told of an error; where a database is, and what it says, is for the log."""
     words = str(error.reason if isinstance(error, AudioError) else error)
-    if isinstance(error, LibraryError) and _AWAY in words:
-        return f"the database of the library {_AWAY}; what is loaded can be asked, for the rest try again later."
     if isinstance(error, DatabaseError):
         log.warning("%s", words)
         return _DRIVERS_WORDS.sub("", words.replace(f" {error.place}", ""))
@@ -90,7 +83,7 @@ def words_of(error: NearsongError) -> str:
 def of_error(error: NearsongError) -> Response:
     """Return an error of ours as a problem."""
     detail = words_of(error)
-    if isinstance(error, LibraryError) and any(words in detail for words in _PASSING):
+    if isinstance(error, DatabaseError) and error.passing:
         return problem(503, detail, "busy", {"Retry-After": "2"})
     status, kind = next((status, kind) for cls, status, kind in _KINDS if isinstance(error, cls))
     return problem(status, detail, kind)

@@ -34,6 +34,7 @@ _TURN = 7_217_274
 """PostgreSQL's lock under this number is held by whoever writes."""
 
 _AWAY = "does not answer just now"
+_BUSY = "was kept busy by another program; try again when it is done."
 
 Connection = sa.Connection
 
@@ -126,7 +127,7 @@ class Database:
                         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
                     yield connection
                     if self._file is not None and not self._file.is_itself():
-                        raise self._error("was replaced meanwhile; try again.")
+                        raise self._error("was replaced meanwhile; try again.", passing=True)
             finally:
                 self._writing.now = False
 
@@ -154,25 +155,25 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise self._error(self._reason(error.orig)) from error
+            raise self._error(*self._reason(error.orig)) from error
         except PoolTimeout as error:
-            raise self._error(f"{_AWAY} (too many wait for it); try again.") from error
+            raise self._error(f"{_AWAY} (too many wait for it); try again.", passing=True) from error
         except SQLAlchemyError as error:
             raise self._error(f"cannot be used ({_first_line(str(error))}).") from error
         except UnicodeDecodeError as error:  # SQLite quotes what it finds in a damaged file
-            raise self._error(_reason("malformed", self.is_sqlite)) from error
+            raise self._error(*_reason("malformed", self.is_sqlite)) from error
         except self._driver_error as error:  # where the driver is spoken to directly
-            raise self._error(self._reason(error)) from error
+            raise self._error(*self._reason(error)) from error
 
-    def _error(self, words: str) -> DatabaseError:
-        return DatabaseError(f"the library {self.name} {words}", self.name)
+    def _error(self, words: str, passing: bool = False) -> DatabaseError:
+        return DatabaseError(f"the library {self.name} {words}", self.name, passing)
 
-    def _reason(self, error: BaseException | None) -> str:
-        """Say what an error of the driver means and what to do."""
-        found = _reason(str(error), self.is_sqlite)
+    def _reason(self, error: BaseException | None) -> tuple[str, bool]:
+        """Say what an error of the driver means and what to do, and whether it may pass."""
+        found, passing = _reason(str(error), self.is_sqlite)
         if self._was_opened and found.startswith("cannot be used") and not self.is_sqlite and is_away(error):
-            return f"{_AWAY} ({_first_line(str(error))}); it is found again as soon as its server runs."
-        return found
+            return f"{_AWAY} ({_first_line(str(error))}); it is found again as soon as its server runs.", True
+        return found, passing
 
     def _follow(self) -> None:
         """Go over to another file that has the name of the one that is open; refuse if there is none."""
@@ -323,7 +324,7 @@ def _first_line(text: str) -> str:
 
 
 _REASONS = (
-    (("locked", "busy", "lock timeout"), "was kept busy by another program; try again when it is done."),
+    (("locked", "busy", "lock timeout"), _BUSY),
     (("not a database",), "is not a library: the file is of another kind; choose another with --library."),
     (("malformed", "corrupt", "could not decode"), "is damaged; put back a copy, or scan into a new library."),
     (("unable to open",), "cannot be opened; check the path and its rights, or choose another with --library."),
@@ -333,11 +334,11 @@ _REASONS = (
 )
 
 
-def _reason(text: str, is_sqlite: bool) -> str:
-    """Say what the database's words mean and what to do."""
+def _reason(text: str, is_sqlite: bool) -> tuple[str, bool]:
+    """Say what the database's words mean and what to do, and whether it may pass."""
     low = text.lower()
     for words, meaning in _REASONS:
         if any(word in low for word in words):
-            return meaning
+            return meaning, meaning == _BUSY
     advice = "check the disk." if is_sqlite else "check the URL, and that the server runs."
-    return f"cannot be used ({_first_line(text)}); {advice}"
+    return f"cannot be used ({_first_line(text)}); {advice}", False

@@ -44,7 +44,7 @@ class OpenedFile:
             found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             shown = os.fsencode(self.path).decode("utf-8", "replace")
-            raise DatabaseError(f"the library file {shown} is gone; put it back.", shown) from None
+            raise DatabaseError(f"the library file {shown} is gone; put it back.", shown, passing=True) from None
         except OSError:
             return True  # the database says what is wrong
         return (found.st_dev, found.st_ino) == self._number
