@@ -12,7 +12,7 @@ import numpy as np
 
 from nearsong.audio import stream_audio
 from nearsong.audio.decode import Samples
-from nearsong.errors import AudioError, TooShortAudioError, UnreadableAudioError
+from nearsong.errors import AudioError, ChangedAudioError, TooShortAudioError, UnreadableAudioError
 from nearsong.library.file_tags import guess_from_path, read_tags
 from nearsong.library.records import Tags
 from nearsong.library.walk import LATEST, content_key
@@ -44,7 +44,7 @@ def hear_file(ear: Ear, roots: Sequence[str], path: str | os.PathLike[str]) -> H
         sound = replace(sound, damage=sound.damage.removeprefix(f"{name}: "))
     heard = HeardFile(sound, content, read_tags(name, root_of(name, roots)))
     if size_and_date(name) != before:
-        raise UnreadableAudioError(name, "was changed while it was read; scan again.")
+        raise ChangedAudioError(name, "was changed while it was read; scan again.")
     return heard
 
 
