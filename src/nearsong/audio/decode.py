@@ -49,6 +49,9 @@ _CONTAINERS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,iff,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpc8,"
     "mpeg,mpegts,ogg,oma,rm,tak,tta,voc,w64,wav,wv,xwma"
 )
+# PyAV 19 removed this argument; since then metadata that is not UTF-8 is never an error.
+_TOLERANT_METADATA: dict[str, Any] = {"metadata_errors": "ignore"} if int(av.__version__.split(".")[0]) < 19 else {}
+
 # MPEG layer I has not carried music for decades; what looks like it is UTF-16 text, whose mark is its sync word.
 _NOT_MUSIC = {"MPEG_LAYER_I", "mp1", "mp1float"}
 
@@ -228,7 +231,7 @@ def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], Broken]]":
     Gives the packets of the first sound in it, and where to note those that cannot be decoded; see `frames_of`.
     """
     try:
-        with av.open(source, metadata_errors="ignore", options={"format_whitelist": _CONTAINERS}) as container:
+        with av.open(source, options={"format_whitelist": _CONTAINERS}, **_TOLERANT_METADATA) as container:
             if not container.streams.audio:
                 raise DecoderError("FFmpeg: no sound in it")
             stream = container.streams.audio[0]
