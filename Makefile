@@ -6,20 +6,25 @@ BENCH ?= full
 MUSIC ?=
 LISTENS ?=
 
-.PHONY: demo serve test lint types bench clean
+.PHONY: demo serve test weights lint types docs bench clean
 
-# The first evening, on music that is synthesised, or: make demo MUSIC=dir LISTENS=file
+# All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
 	$(BIN)/nearsong demo --folder .demo $(if $(MUSIC),--music "$(MUSIC)") $(if $(LISTENS),--listens "$(LISTENS)")
-	@echo "From this folder, make serve does that."
+	@echo "Or run: make serve"
 
-# The page on the demo's library, which is made first if it is not there.
+# The page on the demo's library; runs the demo first if needed.
 serve: $(VENV)/base
 	@test -e .demo/library.sqlite || $(MAKE) demo
 	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
-test: lint types
+test: lint types weights
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# The weights of musicnn, for the test that compares its numbers with TensorFlow's; it skips where PyPI is unreachable.
+weights: $(VENV)/dev
+	@test -e $(VENV)/encoders/musicnn.npz || NEARSONG_ENCODERS=$(VENV)/encoders $(BIN)/nearsong encoders install musicnn \
+		|| echo "musicnn could not be downloaded; the test that needs its weights skips."
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -27,6 +32,11 @@ lint: $(VENV)/dev
 
 types: $(VENV)/dev
 	$(BIN)/mypy
+
+# The documentation as a site, gallery included: site/index.html
+docs: $(VENV)/dev
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+	@echo "Open site/index.html"
 
 bench: $(VENV)/peers
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file --profile $(BENCH) || exit 1; done

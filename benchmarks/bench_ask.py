@@ -1,4 +1,4 @@
-"""A file the library has never heard -> its nearest songs: how much of the wait is decoding.
+"""A file outside the library -> its nearest songs: how much of the wait is decoding.
 
 A library of random songs is written straight into a store, a model is made of them, and `Library.similar` is asked
 with a four-minute MP3 after everything is loaded. One JSON line: seconds of the answer, of decoding alone, their
@@ -20,9 +20,10 @@ from bench_library import fill, make_files, make_histograms
 from nearsong import Codebook
 from nearsong.audio import stream_audio
 from nearsong.library import Filters, Library
-from nearsong.library.projection import add_model, native_model, set_ear
+from nearsong.library.models.library_encoders import set_encoders
+from nearsong.library.models.lifecycle import add_model, native_model
 from nearsong.library.store import Store
-from nearsong.model import Ear, Encoder
+from nearsong.model import CodewordEncoder, Quantizer
 
 ROUNDS = 5
 PROFILES = {
@@ -42,12 +43,12 @@ def median(work: Callable[[], object]) -> float:
 
 def make_library(folder: Path, n_songs: int, codewords: int) -> None:
     frames = np.random.default_rng(0).standard_normal((4 * codewords, 39))
-    ear = Ear([Encoder(Codebook(codewords, random_state=0).fit(frames))])
+    encoder = CodewordEncoder(Quantizer(Codebook(codewords, random_state=0).fit(frames)))
     with closing(Store(folder / "library.sqlite")) as store:
-        ear_id, _ = set_ear(store, ear)
-        fill(store, make_files(folder / "music", n_songs), codewords, ear_id)
+        (encoder_id,) = set_encoders(store, [encoder])
+        fill(store, make_files(folder / "music", n_songs), codewords, encoder_id)
         vectors = make_histograms(min(n_songs, 3_000), codewords, 10**9).astype(np.float64)
-        add_model(store, native_model(ear, vectors, {}), ear_id, "native", {})
+        add_model(store, native_model(encoder, vectors, {}), [encoder_id], "native", {})
 
 
 def measure(profile: str) -> dict[str, object]:
@@ -63,9 +64,9 @@ def measure(profile: str) -> dict[str, object]:
             answer = median(lambda: library.similar(song))
             decode = median(lambda: sum(len(block) for block in stream_audio(song)))
             by_id = median(lambda: library.similar(1))
-            seed = library.resolve(song)[0]
+            seed = library.snapshot().seed(song)
             ready = median(lambda: library.similar(seed))
-            filtered = median(lambda: library.similar(1, filters=Filters(artist_once=True, new_artists=True)))
+            filtered = median(lambda: library.similar(1, filters=Filters(one_per_artist=True, new_artists=True)))
     return {
         "case": case["case"],
         "answer_seconds": round(answer, 4),

@@ -1,13 +1,15 @@
-"""Hearing music: features beside librosa, a scan beside decoding alone, other programs, and memory.
+"""Analysing music: features against librosa, a scan against decoding alone, other programs, and memory.
 
 One JSON line a case, each measured on one core.
 
 ``mfcc``: seconds of ``DeltaMFCC.transform`` and of librosa for the same frames; ``ratio`` is librosa's time to ours.
+``features_NAME``: CPU milliseconds of the frames of 30 seconds, and of Fourier transforms of as many windows of that
+size alone, by scipy in single precision, 16 at a time; ``ratio`` is the first to the second.
 ``scan_FORMAT``: seconds of decoding and resampling whole files, and of all that a scan does (decoding, frames,
 histograms with 1,024 codewords) for tau = 1 and 4; ``ratio`` is the scan's time to decoding's. Reading WAV costs
 next to nothing, so what comes after it is a larger share there.
-``peers``: songs a second from file to vector, of ours and of other programs that hear similarity, each in a process
-of its own and on whole songs. pymusly brings no decoder; it gets the samples that ours decodes, in that time.
+``peers``: songs a second from file to vector, of ours and of other programs for similar music, each in a process
+of its own and on complete songs. pymusly brings no decoder; it gets the samples that ours decodes, in that time.
 ``convert_FORM``: seconds of converting files for a player that cannot play them, to FLAC or to MP3 of 128 kbit/s, and
 of decoding and resampling the same files as a scan does; ``ratio`` is the first to the second.
 ``memory``: peak of a scan's worker process on one very long file, and what it holds before it opens the file.
@@ -30,21 +32,33 @@ from functools import partial
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import rfft
 from threadpoolctl import threadpool_limits
 
-from music import FORMATS, in_format, music_files, repeat_file, seconds_of, synthesised_music, whole_songs
-from nearsong.audio import SAMPLE_RATE, DeltaMFCC, load_audio, load_frames, map_audio_files, stream_audio
-from nearsong.audio.convert import Form, convert_file, facts_of
+from music import FORMATS, full_songs, in_format, music_files, repeat_file, seconds_of, synthesised_music
+from nearsong.audio import (
+    SAMPLE_RATE,
+    Chroma,
+    DeltaMFCC,
+    MelLevels,
+    load_audio,
+    load_frames,
+    map_audio_files,
+    stream_audio,
+)
+from nearsong.audio.convert import AudioFormat, convert_file, identity_of
 from nearsong.encoding import Codebook
 from nearsong.model import SimilarityModel
+from nearsong.model.encoders import encode_file
 
 CACHE = Path(__file__).parent / ".music"
 TAUS = (1, 4)
+BLOCK_SAMPLES = 65_536
 PROFILES: dict[str, dict[str, Any]] = {
     "smoke": {
         "songs": 2,
@@ -66,7 +80,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     },
 }
 ALLOWED = {"ratio": 1.5, "peak_mb": 500}
-"""What a scan may take beside decoding, and a worker of memory."""
+"""What a scan may take compared with decoding, and a worker of memory."""
 
 PEERS = {"nearsong": "nearsong", "bliss-audio": "bliss_audio", "pymusly": "pymusly"}
 """Program -> its module."""
@@ -96,7 +110,7 @@ class Music:
 def find_music(profile: str, folder: str | None, work: Path) -> Music:
     sizes = PROFILES[profile]
     found = [] if profile == "smoke" and folder is None else music_files(folder, CACHE)
-    songs = whole_songs(found, sizes["songs"])
+    songs = full_songs(found, sizes["songs"])
     if songs:
         name = songs[0].relative_to(CACHE).parts[0] if folder is None else "given folder"
         return Music(name, songs, work, sizes)
@@ -130,6 +144,12 @@ def wall(work: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
+def cpu(work: Callable[[], object]) -> float:
+    start = process_time()
+    work()
+    return process_time() - start
+
+
 # ---- features
 
 
@@ -160,6 +180,33 @@ def measure_mfcc(music: Music) -> Iterator[dict[str, Any]]:
     yield line
 
 
+FRAME_SIZES = {"chroma": (8192, 2048), "mel_levels": (2048, 512)}
+"""Features -> samples of a frame, and from one frame to the next."""
+
+
+def measure_features(music: Music) -> Iterator[dict[str, Any]]:
+    samples = np.resize(np.concatenate([load_audio(song) for song in music.songs]), 30 * SAMPLE_RATE)
+    blocks = np.split(samples, range(BLOCK_SAMPLES, len(samples), BLOCK_SAMPLES))
+    for features in (Chroma(), MelLevels()):
+        length, hop = FRAME_SIZES[features.name]
+        windows = np.lib.stride_tricks.sliding_window_view(samples, length)[::hop]
+        tiles = [np.ascontiguousarray(windows[start : start + 16]) for start in range(0, len(windows), 16)]
+        works: list[Callable[[], object]] = [
+            lambda features=features: deque(features.stream(blocks), maxlen=0),
+            lambda tiles=tiles: [rfft(tile, axis=1) for tile in tiles],
+        ]
+        with one_core():
+            best = np.min([[cpu(work) for work in works] for _ in range(10 * music.sizes["mfcc_rounds"])], axis=0)
+        yield {
+            "case": f"features_{features.name}",
+            "audio_seconds": 30,
+            "music": music.name,
+            "milliseconds": round(1000 * best[0], 2),
+            "transform_milliseconds": round(1000 * best[1], 2),
+            "ratio": round(best[0] / best[1], 2),
+        }
+
+
 # ---- a scan
 
 
@@ -168,14 +215,14 @@ def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
     for ending in FORMATS:
         files = music.as_format(ending)
         encode = [model.encode for model in models]
-        hear: list[Callable[[Path], object]] = [lambda path: deque(stream_audio(path), maxlen=0), *encode]
+        analyse: list[Callable[[Path], object]] = [lambda path: deque(stream_audio(path), maxlen=0), *encode]
         with one_core():
-            for work in hear:
+            for work in analyse:
                 work(files[0])  # compiles, and warms up
-            best = np.full((len(files), len(hear)), np.inf)
+            best = np.full((len(files), len(analyse)), np.inf)
             for _ in range(music.sizes["rounds"]):  # in turn; the best of each counts
                 for row, path in enumerate(files):
-                    best[row] = np.minimum(best[row], [wall(partial(work, path)) for work in hear])
+                    best[row] = np.minimum(best[row], [wall(partial(work, path)) for work in analyse])
         decoding, *scans = best.sum(axis=0).tolist()
         length = sum(seconds_of(path) for path in files)
         line = {
@@ -203,11 +250,11 @@ def measure_convert(music: Music) -> Iterator[dict[str, Any]]:
     files = music.as_format("m4a")
     target = music.folder / "converted"
 
-    def convert(form: Form, path: Path) -> None:
+    def convert(form: AudioFormat, path: Path) -> None:
         with FileIO(path) as file:
-            convert_file(path, facts_of(file), target, form, longest_seconds=36_000, most_bytes=1 << 32)
+            convert_file(path, identity_of(file), target, form, max_seconds=36_000, max_bytes=1 << 32)
 
-    forms = [Form(), Form(128)]
+    forms = [AudioFormat(), AudioFormat(128)]
     works = [lambda path: deque(stream_audio(path), maxlen=0), *(partial(convert, form) for form in forms)]
     with one_core():
         best = np.full((len(files), len(works)), np.inf)
@@ -218,7 +265,7 @@ def measure_convert(music: Music) -> Iterator[dict[str, Any]]:
     length = sum(seconds_of(path) for path in files)
     for form, taken in zip(forms, seconds, strict=True):
         yield {
-            "case": f"convert_{form.ending}",
+            "case": f"convert_{form.extension}",
             "songs": len(files),
             "audio_seconds": round(length),
             "music": music.name,
@@ -232,7 +279,7 @@ def measure_convert(music: Music) -> Iterator[dict[str, Any]]:
 # ---- other programs
 
 
-def hearing_of(program: str, model: str) -> Callable[[str], object]:
+def analysis_of(program: str, model: str) -> Callable[[str], object]:
     """Return what makes a vector of a file; imports nothing but that program."""
     if program == "bliss-audio":
         from bliss_audio import Song
@@ -247,11 +294,11 @@ def hearing_of(program: str, model: str) -> Callable[[str], object]:
     return SimilarityModel.load(model).encode
 
 
-def hear_in_this_process(program: str, model: str, files: list[str]) -> list[float]:
+def analyse_in_this_process(program: str, model: str, files: list[str]) -> list[float]:
     with one_core():
-        hear = hearing_of(program, model)
-        hear(files[0])  # loads, compiles
-        return [wall(partial(hear, path)) for path in files]
+        analyse = analysis_of(program, model)
+        analyse(files[0])  # loads, compiles
+        return [wall(partial(analyse, path)) for path in files]
 
 
 def measure_peers(music: Music) -> Iterator[dict[str, Any]]:
@@ -262,7 +309,7 @@ def measure_peers(music: Music) -> Iterator[dict[str, Any]]:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     for _ in range(music.sizes["rounds"]):
         for program in programs:
-            command = [sys.executable, "-W", "ignore", __file__, "--hear", program, model, *files]
+            command = [sys.executable, "-W", "ignore", __file__, "--analyse", program, model, *files]
             done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
             seconds[program].append(json.loads(done.stdout.splitlines()[-1]))
     line: dict[str, Any] = {"case": "peers", "songs": len(files), "music": music.name}
@@ -291,9 +338,9 @@ def memory_of(model: SimilarityModel, path: Path) -> dict[str, float]:
     """Encode a file as a scan's worker does; runs in such a worker."""
     before = peak_mb()
     start = perf_counter()
-    heard = model.ear.encode_file(path)
+    encoded = encode_file((model.encoder,), path)
     seconds = perf_counter() - start
-    return {"audio_seconds": heard.seconds, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
+    return {"audio_seconds": encoded.seconds, "seconds": seconds, "peak_mb": peak_mb(), "before_mb": before}
 
 
 def measure_memory(music: Music) -> Iterator[dict[str, Any]]:
@@ -313,6 +360,7 @@ def measure_memory(music: Music) -> Iterator[dict[str, Any]]:
 
 CASES = {
     "mfcc": measure_mfcc,
+    "features": measure_features,
     "scan": measure_scan,
     "convert": measure_convert,
     "peers": measure_peers,
@@ -325,11 +373,11 @@ def main() -> None:
     parser.add_argument("--profile", choices=PROFILES, default="smoke")
     parser.add_argument("--case", choices=CASES, nargs="+", default=list(CASES))
     parser.add_argument("--music", metavar="DIR", help="a folder of audio files to use")
-    parser.add_argument("--hear", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--analyse", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.hear:
-        program, model, *files = arguments.hear
-        print(json.dumps(hear_in_this_process(program, model, files)))
+    if arguments.analyse:
+        program, model, *files = arguments.analyse
+        print(json.dumps(analyse_in_this_process(program, model, files)))
         return
     with tempfile.TemporaryDirectory() as folder:
         music = find_music(arguments.profile, arguments.music, Path(folder))

@@ -1,10 +1,10 @@
-"""The compared methods on generated frames, each beside something measured in the same run.
+"""Baselines on generated frames, each relative to a reference measured in the same run.
 
-gmm_query      one query against a database of mixtures, beside one matrix product of that size
-gmm_fit        one song's mixture, beside scikit-learn's on the same frames, with both log-likelihoods
-smd_transform  one song's semantic multinomial, beside its matrix product
+gmm_query      one query against a database of mixtures, relative to one matrix product of that size
+gmm_fit        one song's mixture, relative to scikit-learn's on the same frames, with both log-likelihoods
+smd_transform  one song's semantic multinomial, relative to its matrix product
 
-Products and evaluations use the same number of threads. One JSON line a case.
+Products and evaluations use the same number of threads. One JSON line per case.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PROFILES = {
 
 
 def best_of(*works: Callable[[], object]) -> list[float]:
-    """Take the works in turn, so that whatever else the machine does falls on all; the best of each counts."""
+    """Return the best time of each function, measured in turn so that other load affects all alike."""
     seconds = []
     for _ in range(ROUNDS):
         row = []
@@ -98,8 +98,8 @@ def gmm_fit(size: dict[str, object]) -> dict[str, object]:
 def smd_transform(size: dict[str, object], threads: int) -> dict[str, object]:
     rng = np.random.default_rng(2)
     n_tags = size["tags"]
-    teachers = [frames(rng, 500) for _ in range(n_tags)]
-    tagger = SemanticMultinomial(K, threads=threads).fit_tags(teachers, np.eye(n_tags))
+    training_songs = [frames(rng, 500) for _ in range(n_tags)]
+    tagger = SemanticMultinomial(K, threads=threads).fit_tags(training_songs, np.eye(n_tags))
     song, multiply = frames(rng, size["frames"]), product(rng, K * n_tags, size["frames"])
     tagger.transform([song])  # compiles
     seconds, gemm_seconds = best_of(lambda: tagger.transform([song]), multiply)

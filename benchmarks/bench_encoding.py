@@ -1,15 +1,18 @@
-"""Learning a codebook beside scikit-learn's mini-batch k-means, and top-tau search beside its matrix product.
+"""Learning a codebook against scikit-learn's mini-batch k-means, and top-tau search against its matrix product.
 
 One JSON line a case. ``codebook_fit``: seconds and quantization error of ``Codebook.fit``, of one pass of
 ``MiniBatchKMeans`` from the same start over the same z-scores with small and with large batches, and of its ``fit``
 as it comes, each on one thread; ``ratio`` is to the fastest of them.
 ``top_tau``: seconds of the search, of the matrix product alone in the same tiles, and their ratio.
+``encoder``: CPU seconds an hour of audio takes beyond its frames, and milliseconds of a clip of 30 seconds, a line an
+encoder; ``ratio`` is to its ``cost``.
 """
 
 import argparse
+import contextlib
 import json
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +21,15 @@ from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from nearsong.encoding import Codebook, TopTauHistogram
+from nearsong.errors import EncoderNotInstalledError
+from nearsong.model import SongEncoder
+from nearsong.model.encoders import ENCODERS, encoder_class
+from nearsong.model.encoders.codewords import MAX_CODEWORDS, MIN_FRAMES_PER_CODEWORD
 
 WIDTH = 39
 ROUNDS = 7
 TILE = 256
+SAMPLE_SONGS = 60
 PROFILES = {
     "smoke": {"bag": 20_000, "codewords": 128, "frames": 2_000, "sizes": [256], "taus": [1, 8]},
     "full": {"bag": 1_100_000, "codewords": 1024, "frames": 20_671, "sizes": [256, 1024, 2048], "taus": [1, 2, 4, 8]},
@@ -112,12 +120,57 @@ def top_tau(n_frames: int, sizes: list[int], taus: list[int]) -> Iterator[dict[s
             }
 
 
+def _installed_encoders() -> list[str]:
+    """Return musicnn, if `nearsong encoders install musicnn` was run; others have no cost of their own."""
+    with contextlib.suppress(EncoderNotInstalledError):
+        encoder_class("musicnn").check_available()
+        return ["musicnn"]
+    return []
+
+
+def encoder_costs(n_frames: int) -> Iterator[dict[str, object]]:
+    every_frame = made_up_frames(n_frames)
+    every_sample = np.split(made_up_frames(MAX_CODEWORDS * MIN_FRAMES_PER_CODEWORD, seed=1), SAMPLE_SONGS)
+    for name in [*ENCODERS, *_installed_encoders()]:
+        features = encoder_class(name).default_features()
+        frames = _of_width(every_frame, features.n_features)
+        clip = np.resize(frames, (round(30 / features.seconds_a_frame), features.n_features))
+        encoder = encoder_class(name).fit([_of_width(sample, features.n_features) for sample in every_sample])
+        encoder.encode(frames[:TILE])  # compiles
+        seconds = min(_encoding_seconds(encoder, frames) for _ in range(ROUNDS))
+        seconds *= 3600 / (n_frames * features.seconds_a_frame)
+        clip_seconds = min(_encoding_seconds(encoder, clip) for _ in range(10 * ROUNDS))
+        yield {
+            "case": f"encoder_{name}",
+            "seconds_an_hour": round(seconds, 3),
+            "clip_milliseconds": round(1000 * clip_seconds, 2),
+            "dimensions": encoder.n_dimensions,
+            "ratio": round(seconds / encoder.cost, 2),
+        }
+
+
+def _of_width(frames: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:
+    """Return as many frames of another number of coefficients."""
+    return np.tile(frames, (1, -(-width // WIDTH)))[:, :width]
+
+
+def _encoding_seconds(encoder: SongEncoder, frames: npt.NDArray[np.float32]) -> float:
+    start = process_time()
+    accumulator = encoder.start()
+    for first in range(0, len(frames), TILE):
+        accumulator.add(frames[first : first + TILE])
+    accumulator.result()
+    return process_time() - start
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="smoke")
     sizes = PROFILES[parser.parse_args().profile]
     with threadpool_limits(1):
         for case in top_tau(sizes["frames"], sizes["sizes"], sizes["taus"]):
+            print(json.dumps(case), flush=True)
+        for case in encoder_costs(sizes["frames"]):
             print(json.dumps(case), flush=True)
         print(json.dumps(codebook_fit(sizes["bag"], sizes["codewords"])), flush=True)
 

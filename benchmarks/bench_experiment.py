@@ -1,4 +1,4 @@
-"""The cost of the paper's grid: one configuration at the paper's size, and what that makes of the whole.
+"""The cost of the paper's grid: one configuration at the paper's size, and the projected cost of the full grid.
 
 One configuration is what a task of the experiment does: a split, a codebook and a tau, with every loss and every C,
 each metric scored on the validation queries. One thread, as in a run. The grid is 16 configurations x 2
@@ -13,9 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nearsong.executor import available_processors
-from nearsong.experiment.methods import Compressed, learn_grid
-from nearsong.experiment.protocol import Ranking
-from nearsong.experiment.settings import Settings
+from nearsong.experiment.run.learning import learn_grid
+from nearsong.experiment.run.settings import Settings
+from nearsong.model.held_out import Ranking
+from nearsong.model.selection import PCAVectors
 from planted import planted_problem
 
 GRID = 16 * 2 * 10
@@ -25,8 +26,8 @@ PROFILES = {
 }
 
 
-def split_in_two(artists: int, d: int) -> tuple[Compressed, Ranking, Ranking]:
-    """Return songs, of which those of four artists in seven teach and the others are validation queries."""
+def split_in_two(artists: int, d: int) -> tuple[PCAVectors, Ranking, Ranking]:
+    """Return songs, four sevenths of them for training, the others as validation queries."""
     problem = planted_problem(n_artists=artists, d=d)
     order = np.arange(len(problem.X))
     n_training = round(len(order) * 4 / 7)
@@ -36,27 +37,27 @@ def split_in_two(artists: int, d: int) -> tuple[Compressed, Ranking, Ranking]:
     def ranking(queries: np.ndarray, database: np.ndarray) -> Ranking:
         return Ranking(queries, database, *(m[queries][:, database].astype(bool) for m in (relevant, ignored)))
 
-    return Compressed(problem.X, d), ranking(training, training), ranking(validation, training)
+    return PCAVectors(problem.X, d), ranking(training, training), ranking(validation, training)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="smoke")
     profile = PROFILES[parser.parse_args().profile]
-    songs, teacher, validation = split_in_two(profile["artists"], profile["d"])
+    songs, training, validation = split_in_two(profile["artists"], profile["d"])
     settings = Settings(Cs=profile["Cs"], losses=profile["losses"])
     cores = available_processors()
     total = 0.0
     with threadpool_limits(limits=1):
         for loss in settings.losses:
             start = perf_counter()
-            grid = learn_grid(songs, teacher, validation, [loss], settings)
+            grid = learn_grid(songs, training, validation, [loss], settings)
             seconds = perf_counter() - start
             total += seconds
             fits = sum(cell.row["seconds"] for cell in grid)
             line = {
                 "case": f"configuration_{loss}",
-                "training_songs": len(teacher.queries),
+                "training_songs": len(training.queries),
                 "dimension": songs.dimension,
                 "values_of_C": len(grid),
                 "seconds": seconds,

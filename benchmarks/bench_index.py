@@ -1,7 +1,8 @@
-"""The nearest songs: exact ones beside the one product they cannot avoid, those of a graph beside the exact ones.
+"""The nearest songs: exact ones against the one product they cannot avoid, those of a graph against the exact ones.
 
 One JSON line a case, each in a fresh process. ``p50_ms`` is one warm query for 50 neighbours. Exact: ``ratio`` is to
-a matrix-vector product of the same places. Graph: ``ratio`` is to the exact answer in the same run, ``recall_at_50``
+a matrix-vector product of the same embeddings. Graph: ``ratio`` is to the exact answer in the same run,
+``recall_at_50``
 the share of the exact neighbours it finds, ``seconds_to_make`` on all processors, ``seconds_to_open`` from its file.
 
 The songs are drawn: a hundred styles, ten songs an artist, new songs of known artists as queries, and variances that
@@ -23,8 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.library.index import PlaceIndex
-from nearsong.library.playlist import PlaylistRules, make_playlist, walk
+from nearsong.library.answers.playlist.around_seeds import make_playlist
+from nearsong.library.answers.playlist.between_songs import walk
+from nearsong.library.answers.playlist.rules import PlaylistRules, PlaylistSpace
+from nearsong.library.neighbours.index import NeighbourIndex
 
 K = 50
 PROFILES: dict[str, dict[str, dict[str, Any]]] = {
@@ -46,7 +49,7 @@ Floats = npt.NDArray[np.float32]
 
 
 def draw_songs(songs: int, r: int, queries: int, uniform: bool = False) -> tuple[Floats, Floats]:
-    """Draw places of songs, and of songs to ask with."""
+    """Draw embeddings of songs, and of songs to ask with."""
     rng = np.random.default_rng(0)
     total = songs + queries
     if uniform:
@@ -82,11 +85,11 @@ def peak_gb() -> float:
 
 
 def exact(songs: int, r: int, queries: int) -> dict[str, Any]:
-    places, asked = draw_songs(songs, r, queries)
-    index = PlaceIndex.build(places, np.arange(songs))
+    embeddings, asked = draw_songs(songs, r, queries)
+    index = NeighbourIndex.build(embeddings, np.arange(songs))
     # Taken in turn, so that whatever else the machine does falls on both; the best of each counts.
     rounds = [
-        (p50_ms(lambda query: index.nearest(query, K), asked), p50_ms(lambda query: places @ query, asked))
+        (p50_ms(lambda query: index.nearest(query, K), asked), p50_ms(lambda query: embeddings @ query, asked))
         for _ in range(3)
     ]
     ours, product = np.min(rounds, axis=0)
@@ -100,23 +103,23 @@ def exact(songs: int, r: int, queries: int) -> dict[str, Any]:
 
 
 def graph(songs: int, r: int, queries: int, uniform: bool = False) -> dict[str, Any]:
-    places, asked = draw_songs(songs, r, queries, uniform)
+    embeddings, asked = draw_songs(songs, r, queries, uniform)
     ids = np.arange(songs)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
-        made = wall(lambda: PlaceIndex.build(places, ids, approximate_above=0, cache=cache))
-        opened = wall(lambda: PlaceIndex.build(places, ids, approximate_above=0, cache=cache))
-        index = PlaceIndex.build(places, ids, approximate_above=0, cache=cache)
+        made = wall(lambda: NeighbourIndex.build(embeddings, ids, approximate_above=0, cache=cache))
+        opened = wall(lambda: NeighbourIndex.build(embeddings, ids, approximate_above=0, cache=cache))
+        index = NeighbourIndex.build(embeddings, ids, approximate_above=0, cache=cache)
         assert not index.is_exact
         size = sum(file.stat().st_size for file in cache.iterdir())
-        whole = PlaceIndex.build(places, ids, approximate_above=songs)
+        complete = NeighbourIndex.build(embeddings, ids, approximate_above=songs)
         found = [index.nearest(query, K)[0] for query in asked]
-        true = whole.nearest(asked, K)[0]
+        true = complete.nearest(asked, K)[0]
         shared = [len(np.intersect1d(a, b)) for a, b in zip(found, true, strict=True)]
         rounds = [
             (
                 p50_ms(lambda query: index.nearest(query, K), asked),
-                p50_ms(lambda query: whole.nearest(query, K), asked[:50]),
+                p50_ms(lambda query: complete.nearest(query, K), asked[:50]),
             )
             for _ in range(3)
         ]
@@ -134,14 +137,14 @@ def graph(songs: int, r: int, queries: int, uniform: bool = False) -> dict[str, 
 
 
 def playlist(songs: int, r: int, queries: int) -> dict[str, Any]:
-    places, _ = draw_songs(songs, r, queries)
+    embeddings, _ = draw_songs(songs, r, queries)
     artists = np.arange(songs) // 10
     rules = PlaylistRules(diversity=0.5, drift=0.5)
     rounds = []
     for seed in range(queries):
-        around = wall(lambda seed=seed: make_playlist(places, artists, [seed], rules))
-        between = wall(lambda seed=seed: walk(places, artists, seed, songs - 1 - seed, rules))
-        products = wall(lambda seed=seed: [places @ places[seed] for _ in range(rules.length)])
+        around = wall(lambda seed=seed: make_playlist(PlaylistSpace.of(embeddings, artists), [seed], rules))
+        between = wall(lambda seed=seed: walk(PlaylistSpace.of(embeddings, artists), seed, songs - 1 - seed, rules))
+        products = wall(lambda seed=seed: [embeddings @ embeddings[seed] for _ in range(rules.length)])
         rounds.append((around, between, products))
     around, between, products = np.median(rounds, axis=0)
     return {

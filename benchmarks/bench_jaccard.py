@@ -1,4 +1,4 @@
-"""All neighbour lists of a play log the size of Last.fm 360K, beside implicit's item-item cosine recommender.
+"""All neighbour lists of a play log the size of Last.fm 360K, against implicit's item-item cosine recommender.
 
 Both get the same binary matrix, the same number of threads and must find the same number of neighbours. Each
 run is a fresh process, ours and the peer's in turn; medians count. One JSON line a case: wall and processor

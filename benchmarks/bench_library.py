@@ -1,7 +1,8 @@
-"""The library at 100,000 songs and 20 million listens, beside the work that nothing can avoid.
+"""The library at 100,000 songs and 20 million listens, against the work that nothing can avoid.
 
 One JSON line a case: a scan that finds nothing changed beside walking the folders alone, a new model for all songs
-beside reading their vectors and multiplying them, loading all places beside SQLite alone, and an import of listens
+beside reading their vectors and multiplying them, loading all embeddings beside SQLite alone, and an import of
+listens
 beside reading the file's lines. Each runs in a fresh process, whose peak memory it tells.
 """
 
@@ -22,12 +23,13 @@ from typing import Any
 import numpy as np
 
 from nearsong.encoding import Codebook
-from nearsong.library.importing import import_listens
-from nearsong.library.projection import activate_model, add_model, native_model, set_ear
-from nearsong.library.scan import ScanReport, scan
+from nearsong.library.listeners.importing import import_listens
+from nearsong.library.models.library_encoders import set_encoders
+from nearsong.library.models.lifecycle import activate_model, add_model, native_model
+from nearsong.library.scanning.scan import ScanReport, scan
 from nearsong.library.store import Store, schema
 from nearsong.library.store.text import path_key, path_to_text
-from nearsong.model import Ear, Encoder, SimilarityModel
+from nearsong.model import CodewordEncoder, Quantizer, SimilarityModel
 
 PROFILES: dict[str, dict[str, int]] = {
     "smoke": {"songs": 400, "codewords": 32, "rows": 3_000, "users": 50, "artists": 40, "rounds": 1},
@@ -55,8 +57,12 @@ def peak_gb() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * units / 1e9, 3)
 
 
-def line(case: str, seconds: float, beside: str, alone: float, **facts: float) -> None:
-    numbers = {"seconds": round(seconds, 3), f"{beside}_seconds": round(alone, 3), "ratio": round(seconds / alone, 2)}
+def line(case: str, seconds: float, reference: str, alone: float, **facts: float) -> None:
+    numbers = {
+        "seconds": round(seconds, 3),
+        f"{reference}_seconds": round(alone, 3),
+        "ratio": round(seconds / alone, 2),
+    }
     print(json.dumps({"case": case, **numbers, **facts, "peak_gb": peak_gb()}), flush=True)
 
 
@@ -82,7 +88,7 @@ def make_histograms(n: int, codewords: int, seed: int) -> np.ndarray:
     return (shares @ kinds).astype(np.float32)
 
 
-def fill(store: Store, paths: list[str], codewords: int, ear_id: int) -> None:
+def fill(store: Store, paths: list[str], codewords: int, encoder_id: int) -> None:
     """Write rows as a scan would have written them, all at once."""
     tags = dict.fromkeys(("album", "genre", "recording_mbid", "artist_mbid", "problem", "damage"), "")
     for start in range(0, len(paths), BLOCK):
@@ -94,44 +100,44 @@ def fill(store: Store, paths: list[str], codewords: int, ear_id: int) -> None:
             row |= {"modified": facts.st_mtime_ns, "content": f"{i:032x}", "missing": False, "seconds": 200.0}
             rows.append({**row, **tags, "artist": artist, "artist_key": artist, "title": f"song {i}", "year": 2000})
         vectors = make_histograms(len(rows), codewords, start)
-        sounds = [
-            {"ear_id": ear_id, "song_id": row["id"], "vector": vector.tobytes()}
+        song_vectors = [
+            {"encoder_id": encoder_id, "song_id": row["id"], "vector": vector.tobytes()}
             for row, vector in zip(rows, vectors, strict=True)
         ]
         with store.writing() as connection:
             connection.execute(schema.songs.insert(), rows)
-            connection.execute(schema.sounds.insert(), sounds)
+            connection.execute(schema.song_vectors.insert(), song_vectors)
 
 
 def walk_alone(folder: Path) -> int:
     return sum(os.stat(os.path.join(root, name)).st_size >= 0 for root, _, names in os.walk(folder) for name in names)
 
 
-def project_alone(store: Store, ear_id: int, model: SimilarityModel) -> None:
-    for _, vectors in store.songs.vectors(ear_id):
+def project_alone(store: Store, encoder_id: int, model: SimilarityModel) -> None:
+    for _, vectors in store.songs.vectors([encoder_id]):
         model.project(vectors)
 
 
 def read_alone(path: Path, model_id: int) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        query = "SELECT song_id, place FROM places WHERE model_id = ? ORDER BY song_id"
+        query = "SELECT song_id, embedding FROM embeddings WHERE model_id = ? ORDER BY song_id"
         connection.execute(query, (model_id,)).fetchall()
 
 
 def measure_songs(sizes: dict[str, int], folder: Path) -> None:
     n, codewords = sizes["songs"], sizes["codewords"]
     frames = np.random.default_rng(0).standard_normal((4 * codewords, 39))
-    ear = Ear([Encoder(Codebook(codewords, random_state=0).fit(frames))])
+    encoder = CodewordEncoder(Quantizer(Codebook(codewords, random_state=0).fit(frames)))
     library = folder / "library.sqlite"
     with closing(Store(library)) as store:
-        ear_id, _ = set_ear(store, ear)
-        fill(store, make_files(folder / "music", n), codewords, ear_id)
-        model = native_model(ear, make_histograms(min(n, 3_000), codewords, 10**9).astype(np.float64), {})
-        add_model(store, model, ear_id, "native", {"songs": n})
+        (encoder_id,) = set_encoders(store, [encoder])
+        fill(store, make_files(folder / "music", n), codewords, encoder_id)
+        model = native_model(encoder, make_histograms(min(n, 3_000), codewords, 10**9).astype(np.float64), {})
+        add_model(store, model, [encoder_id], "native", {"songs": n})
 
         def rescan() -> ScanReport:
             report = scan(store, [folder / "music"])
-            assert (report.unchanged, report.heard) == (n, 0)
+            assert (report.unchanged, report.analysed) == (n, 0)
             return report
 
         rescan()
@@ -139,29 +145,29 @@ def measure_songs(sizes: dict[str, int], folder: Path) -> None:
         line(f"scan_unchanged_{n}", *interleaved("walk", pairs))
 
         def activate() -> None:
-            model_id = add_model(store, model, ear_id, "learned", {}, activate=False)
+            model_id = add_model(store, model, [encoder_id], "learned", {}, activate=False)
             times.append(wall(lambda: activate_model(store, model_id, model)))
 
         times: list[float] = []
         pairs = []
         for _ in range(sizes["rounds"]):
             activate()
-            pairs.append([times[-1], wall(lambda: project_alone(store, ear_id, model))])
+            pairs.append([times[-1], wall(lambda: project_alone(store, encoder_id, model))])
         line(f"new_model_{n}", *interleaved("read_and_multiply", pairs), rank=model.rank)
 
         active = store.models.active
         assert active is not None
         pairs = [
-            [wall(lambda: store.songs.places(active)), wall(lambda: read_alone(library, active))]
+            [wall(lambda: store.songs.embeddings(active)), wall(lambda: read_alone(library, active))]
             for _ in range(sizes["rounds"])
         ]
         line(f"load_places_{n}", *interleaved("sqlite", pairs), rank=model.rank)
 
 
-def interleaved(beside: str, pairs: list[list[float]]) -> tuple[float, str, float]:
+def interleaved(reference: str, pairs: list[list[float]]) -> tuple[float, str, float]:
     """Return the best of each; taken in turn, so that whatever else the machine does falls on both."""
     ours, alone = np.min(pairs, axis=0).tolist()
-    return ours, beside, alone
+    return ours, reference, alone
 
 
 # ---- listens

@@ -1,4 +1,4 @@
-"""Metric learning to rank: rounds to a certified optimum, and what a round costs beside its BLAS and LAPACK work.
+"""Metric learning to rank: rounds to a certified optimum, and what a round costs against its BLAS and LAPACK work.
 
     python benchmarks/bench_mlr.py --profile full
 

@@ -1,4 +1,4 @@
-"""Ranking scores of many queries against a large database, beside the matrix products they cannot avoid.
+"""Ranking scores of many queries against a large database, compared with the matrix products they cannot avoid.
 
 One JSON line: seconds of ``ranking_scores``, of the blockwise distance products alone in the same run,
 their ratio, and the peak memory of a fresh process that does nothing else.

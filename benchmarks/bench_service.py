@@ -1,4 +1,4 @@
-"""Many clients ask a running service for similar songs at once: how long they wait, beside the bare index query.
+"""Many clients ask a running service for similar songs at once: how long they wait, against the bare index query.
 
 A library of random songs is written straight into a store; `nearsong serve` answers in a process of its own, and
 clients on as many connections, each with its next question as soon as it has an answer, ask for the ten nearest of
@@ -39,15 +39,15 @@ def bare_index(folder: Path, n: int = 200) -> tuple[float, float]:
     with Library.open(folder / "library.sqlite", create=False) as library:
         space = library.space
         rows = np.random.default_rng(1).integers(len(space.songs), size=n)
-        space.index.nearest(space.places[0], 11)
+        space.index.nearest(space.embeddings[0], 11)
         alone, together = [], []
         for row in rows:
             start = perf_counter()
-            space.index.nearest(space.places[row], 11)
+            space.index.nearest(space.embeddings[row], 11)
             alone.append(perf_counter() - start)
         for first in range(0, n - 31, 32):
             start = perf_counter()
-            space.index.nearest(space.places[rows[first : first + 32]], 11)
+            space.index.nearest(space.embeddings[rows[first : first + 32]], 11)
             together.append((perf_counter() - start) / 32)
     return float(np.median(alone)), float(np.median(together))
 
@@ -147,11 +147,11 @@ def measure(profile: str) -> Iterator[dict[str, object]]:
                 found = asyncio.run(load(port, case["songs"], case["clients"], case["requests"], query))
                 computed = processor_seconds(service.pid) - before
                 quiet, _, _ = asyncio.run(load(port, case["songs"], 1, 50, query))
-                told = summary(*found, alone)
+                figures = summary(*found, alone)
                 yield {
                     "case": f"{case['case']}{named}",
                     "clients": case["clients"],
-                    **told,
+                    **figures,
                     "service_cpu_ms": round(1000 * computed / len(found[0]), 2),
                     "one_client_p50_ms": round(1000 * float(np.median(quiet)), 2),
                     "bare_index_ms": round(1000 * alone, 3),

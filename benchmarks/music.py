@@ -61,7 +61,7 @@ def _audio_below(folder: Path) -> list[Path]:
 
 
 def _fetch(package: str, cache: Path) -> bool:
-    """Download and unpack a package into the cache; what is there under its name is whole."""
+    """Download and unpack a package into the cache; what is there under its name is complete."""
     cache.mkdir(parents=True, exist_ok=True)
     download = ["apt-get", "-qq", "-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "download", package]
     part = cache / f"{package}.part"
@@ -85,14 +85,14 @@ def seconds_of(path: Path) -> float:
         return 0.0
 
 
-def whole_songs(files: list[Path], n: int) -> list[Path]:
+def full_songs(files: list[Path], n: int) -> list[Path]:
     """Choose songs of two to six minutes, evenly over the list; of any length if there are too few."""
     length = {path: seconds_of(path) for path in files}
     songs = [path for path in files if 120 <= length[path] <= 360]
     if len(songs) < n:
         songs = [path for path in files if length[path] > 0]
-    places = np.linspace(0, len(songs) - 1, min(n, len(songs))).round().astype(int)
-    return [songs[place] for place in places]
+    embeddings = np.linspace(0, len(songs) - 1, min(n, len(songs))).round().astype(int)
+    return [songs[row] for row in embeddings]
 
 
 def synthesised_music(folder: Path, n_songs: int, seconds: float) -> list[Path]:
@@ -130,7 +130,7 @@ def in_format(files: list[Path], ending: str, folder: Path) -> list[Path]:
     list of Path
         In the order of ``files``.
     """
-    targets = [folder / f"{place}.{ending}" for place in range(len(files))]  # names may occur twice
+    targets = [folder / f"{row}.{ending}" for row in range(len(files))]  # names may occur twice
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(_re_encoded, files, targets))
 

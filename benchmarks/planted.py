@@ -35,8 +35,8 @@ def planted_problem(
     artist = np.repeat(np.arange(n_artists), 1 + random.poisson(songs_an_artist - 1, size=n_artists))
     n = len(artist)
     mixing = random.normal(size=(rank, d)) / np.sqrt(rank)
-    heard = taste[artist] + 0.3 * random.normal(size=(n, rank))
-    X = (0.35 * heard @ mixing + random.normal(size=(n, d))) * np.arange(1, d + 1) ** -0.6
+    sound = taste[artist] + 0.3 * random.normal(size=(n, rank))
+    X = (0.35 * sound @ mixing + random.normal(size=(n, d))) * np.arange(1, d + 1) ** -0.6
     X -= X.mean(axis=0)
     X /= np.sqrt(np.mean(np.sum(X * X, axis=1)))
     nearest = _noisy_neighbours(taste, neighbours, random)

@@ -34,10 +34,10 @@ MODES: dict[str, dict[str, Any]] = {
         "has_touch": True,
     },
 }
-PATIENCE = 120_000
-COLOURS = 256
+TIMEOUT_MILLISECONDS = 120_000
+MAX_COLOURS = 256
 
-LARGEST = """() => {
+LARGEST_GENRE = """() => {
   const canvas = document.getElementById("map-canvas"), tip = document.querySelector(".map-tip");
   const box = canvas.getBoundingClientRect(), found = new Map();
   for (let y = box.top + 5; y < box.bottom; y += 10) {
@@ -48,12 +48,12 @@ LARGEST = """() => {
     }
   }
   canvas.dispatchEvent(new PointerEvent("pointerleave"));
-  const [places] = [...found.values()].sort((one, other) => other.length - one.length);
-  const middle = [0, 1].map((at) => places.map((place) => place[at]).sort((a, b) => a - b)[places.length >> 1]);
-  const away = places.map(([x, y]) => Math.hypot(x - middle[0], y - middle[1])).sort((a, b) => a - b);
-  return [...middle, away[Math.floor(0.7 * away.length)] + 12];
+  const [points] = [...found.values()].sort((one, other) => other.length - one.length);
+  const middle = [0, 1].map((at) => points.map((point) => point[at]).sort((a, b) => a - b)[points.length >> 1]);
+  const distances = points.map(([x, y]) => Math.hypot(x - middle[0], y - middle[1])).sort((a, b) => a - b);
+  return [...middle, distances[Math.floor(0.7 * distances.length)] + 12];
 }"""
-"""Where the mouse finds the genre that takes most room: its middle in pixels, and how far it reaches."""
+"""Centre and radius, in pixels, of the genre that covers the largest area of the map."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def map_(page: Page, subject: Subject) -> None:
     """Draw around some songs of the map."""
     go(page, subject, "#/map", "#map-canvas")
     page.locator(".map-row").first.wait_for(state="attached")
-    x, y, reach = page.evaluate(LARGEST)
+    x, y, reach = page.evaluate(LARGEST_GENRE)
     page.locator("#map-lasso").click()
     turns = [2 * math.pi * step / 24 for step in range(24)]
     places = [(x + reach * math.cos(turn) * 1.1, y + reach * math.sin(turn)) for turn in turns]
@@ -123,18 +123,18 @@ def map_(page: Page, subject: Subject) -> None:
 
 def playlists(page: Page, subject: Subject) -> None:
     """Make a playlist around a song and save it; one of an earlier picture goes."""
-    for kept in httpx.get(f"{subject.address}/api/v1/playlists", timeout=60).json():
-        httpx.delete(f"{subject.address}/api/v1/playlists/{kept['id']}", timeout=60)
+    for saved in httpx.get(f"{subject.address}/api/v1/playlists", timeout=60).json():
+        httpx.delete(f"{subject.address}/api/v1/playlists/{saved['id']}", timeout=60)
     go(page, subject, "#/playlists", "#make-playlist")
     chosen = subject.song()
-    page.get_by_role("combobox", name="Add a song it should be like").fill(f"{chosen['artist']} {chosen['title']}")
+    page.get_by_role("combobox", name="Add a seed").fill(f"{chosen['artist']} {chosen['title']}")
     page.get_by_role("option").first.click()
     page.locator("#draft-songs .song-row").first.wait_for(state="attached")
     switch = page.get_by_role("button", name="Songs (")  # on a phone
     if switch.is_visible():
         switch.click()
     expect(page.locator(".result")).to_have_attribute("aria-busy", "false")
-    page.get_by_label("Name of the playlist").fill("A quiet evening")
+    page.get_by_label("Playlist name").fill("A quiet evening")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#playlist-state")).to_have_text("Saved")
     close_messages(page)
@@ -175,7 +175,8 @@ def go(page: Page, subject: Subject, hash: str, ready: str) -> None:
 def pause(page: Page) -> None:
     """Stop the music at its beginning, so that every picture is the same."""
     page.evaluate(
-        "async () => { const { player } = await import('/static/js/player.js'); player.pause(); player.seek(0); }"
+        "async () => {"
+        " const { player } = await import('/static/js/player/player.js'); player.pause(); player.seek(0); }"
     )
     page.evaluate("document.activeElement.blur()")
 
@@ -197,7 +198,7 @@ def take(page: Page, path: Path) -> None:
     page.wait_for_load_state("networkidle")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     seen = Image.open(io.BytesIO(page.screenshot(animations="disabled", caret="hide"))).convert("RGB")
-    few = seen.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+    few = seen.quantize(MAX_COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     print(f"{path} {path.stat().st_size // 1000} kB")
 
@@ -230,11 +231,11 @@ def subject_at(address: str, near: Path | None) -> Subject:
     return Subject(address, songs, files[0] if files else None)
 
 
-def copied(place: Path, folder: Path) -> Path:
+def copied(library: Path, folder: Path) -> Path:
     """Return a copy of a library, to which its folder of caches belongs, too."""
-    for part in place.parent.glob(f"{place.name}*"):
+    for part in library.parent.glob(f"{library.name}*"):
         (shutil.copytree if part.is_dir() else shutil.copy)(part, folder / part.name)
-    return folder / place.name
+    return folder / library.name
 
 
 def main() -> None:
@@ -257,7 +258,7 @@ def main() -> None:
 
 def take_all(subject: Subject, views: dict[str, Callable[[Page, Subject], None]], out: Path, only: list[str]) -> None:
     """Take the pictures of some views of a service."""
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for mode, look in MODES.items():
@@ -265,7 +266,7 @@ def take_all(subject: Subject, views: dict[str, Callable[[Page, Subject], None]]
                 if view not in only:
                     continue
                 context = browser.new_context(reduced_motion="reduce", **look)
-                context.set_default_timeout(PATIENCE)
+                context.set_default_timeout(TIMEOUT_MILLISECONDS)
                 page = context.new_page()
                 show(page, subject)
                 take(page, out / f"page-{view}-{mode}.png")

@@ -99,7 +99,9 @@ class Visits:
             if asked.failure not in ("net::ERR_ABORTED", None):  # what the page itself no longer wants
                 note(f"no answer from {asked.url}: {asked.failure}")
 
-        page.on("console", lambda said: note(f"console: {said.text}") if said.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda entry: note(f"console: {entry.text}") if entry.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: note(f"script: {error}"))
         page.on("request", request)
         page.on("requestfailed", failed)
@@ -174,7 +176,7 @@ def in_turn(page: Page, seen: Callable[[], list[str]], wanted: list[str]) -> Non
 
 def position(page: Page) -> float:
     """Return how far the player is in its song, in seconds."""
-    return page.evaluate("async () => (await import('/static/js/player.js')).player.position")
+    return page.evaluate("async () => (await import('/static/js/player/player.js')).player.position")
 
 
 def played(page: Page, least: float) -> None:
@@ -228,8 +230,8 @@ def drag(page: Page, path: Sequence[tuple[float, float]], *, shift: bool = False
         page.keyboard.down("Shift")
     page.mouse.move(*path[0])
     page.mouse.down()
-    for place in path[1:]:
-        page.mouse.move(*place, steps=6)
+    for point in path[1:]:
+        page.mouse.move(*point, steps=6)
     page.mouse.up()
     if shift:
         page.keyboard.up("Shift")

@@ -1,4 +1,4 @@
-"""What tests of several rooms share: a real Dask cluster, and a small music library that was trained."""
+"""What tests of several packages share: a real Dask cluster, and a small music library that was trained."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ settings.load_profile("nearsong")
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C also where tests run in the background, which makes them and their children deaf to it."""
+    """React to Ctrl-C also where tests run in the background, which makes them and their children deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

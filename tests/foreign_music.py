@@ -1,18 +1,18 @@
-"""Songs for tests in formats that browsers cannot play, beside one that they can, in a library of their own."""
+"""Songs for tests in formats that browsers cannot play, and one that they can, in a library of their own."""
 
 import os
 import shutil
 import signal
 from pathlib import Path
 
-import av
 import numpy as np
 import soundfile
 
 import music_library
+from ffmpeg_files import write_ffmpeg
+from library_store import store_of
+from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
-from nearsong.library.file_tags import write_tags
-from nearsong.library.records import Tags
 
 SECONDS, RATE = 3.0, 44_100
 SONGS = {"AIFF": "aiff", "Apple Lossless": "m4a", "AAC": "m4a", "WMA": "wma"}
@@ -38,15 +38,8 @@ def write_song(path: Path, title: str, seed: int, seconds: float = SECONDS) -> P
         soundfile.write(path, sound, RATE, format="AIFF", subtype="PCM_16")
     else:
         codec, container, layout = _FFMPEG[title]
-        values = np.ascontiguousarray(sound.T if layout == "s16p" else sound.T / np.float32(32_768))
-        frame = av.AudioFrame.from_ndarray(values, format=layout, layout="stereo")
-        frame.sample_rate = RATE
-        with av.open(str(path), "w", format=container) as file:
-            stream = file.add_stream(codec, rate=RATE, layout="stereo")
-            stream.bit_rate = 192_000
-            for part in (frame, None):
-                for packet in stream.encode(part):
-                    file.mux(packet)
+        values = sound.T if layout == "s16p" else sound.T / np.float32(32_768)
+        write_ffmpeg(path, values, RATE, codec, container, layout, "stereo", bit_rate=192_000)
     write_tags(path, Tags("Foreigners", title, "Formats", "low hum", 2001))
     return path
 
@@ -57,26 +50,26 @@ def make_library(trained_file: Path, folder: Path) -> Path:
     music.mkdir(parents=True)
     for seed, (title, ending) in enumerate(SONGS.items()):
         write_song(music / f"{title}.{ending}", title, seed)
-    place = Path(shutil.copy(trained_file, folder / "library.sqlite"))
-    with Library.open(place) as library:
+    address = Path(shutil.copy(trained_file, folder / "library.sqlite"))
+    with Library.open(address) as library:
         library.scan(music, workers=1)
-    return place
+    return address
 
 
-def move_library(place: Path, folder: Path) -> Path:
+def move_library(address: Path, folder: Path) -> Path:
     """Copy such a library with its foreign songs, so that their files may be changed."""
     music = folder / "music"
-    shutil.copytree(place.parent / "music", music)
-    copied = Path(shutil.copy(place, folder / "library.sqlite"))
-    with Library.open(copied) as library:
+    shutil.copytree(address.parent / "music", music)
+    copied = Path(shutil.copy(address, folder / "library.sqlite"))
+    with Library.open(copied) as library, store_of(library) as store:
         songs = [song for song in library.snapshot().space.songs if song.artist == "Foreigners"]
-        library._store.songs.add_root(str(music))
-        with library._store.writing() as connection:
+        store.songs.add_root(str(music))
+        with store.writing() as connection:
             for song in songs:
                 path = music / Path(song.path).name
                 tags = Tags(song.artist, song.title, song.album, song.genre, song.year)
                 facts = path.stat()
-                library._store.songs.move(connection, song.id, str(path), facts.st_size, facts.st_mtime_ns, tags)
+                store.songs.move(connection, song.id, str(path), facts.st_size, facts.st_mtime_ns, tags)
     return copied
 
 

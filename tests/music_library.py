@@ -7,8 +7,7 @@ import numpy as np
 import scipy.signal
 import soundfile
 
-from nearsong.library.file_tags import write_tags
-from nearsong.library.records import Tags
+from nearsong.audio.tags import Tags, write_tags
 
 STYLES = ("low hum", "mid hiss", "high pulses")
 N_ARTISTS, SONGS_EACH, SECONDS, RATE = 36, 2, 2.0, 22_050

@@ -49,21 +49,21 @@ class Server:
         self.run(f"CREATE SCHEMA {name}")
         return f"{self.url('postgres')}?options=-csearch_path%3D{name}"
 
-    def run(self, command: str, place: str | None = None) -> None:
+    def run(self, command: str, address: str | None = None) -> None:
         """Run a command of SQL."""
         import psycopg
 
-        with psycopg.connect(place or self.url("postgres"), autocommit=True) as connection:
+        with psycopg.connect(address or self.url("postgres"), autocommit=True) as connection:
             connection.execute(command)
 
-    def take_back(self, place: str) -> None:
+    def take_back(self, address: str) -> None:
         """Empty a library, so that another test can have it: that is quicker than to make one."""
         from nearsong.library.store import schema
 
         tables = [table.name for table in reversed(schema.metadata.sorted_tables)]
-        keep = f"INSERT INTO settings VALUES ('schema', '{schema.VERSION}')"
-        self.run("; ".join([*(f"DELETE FROM {name}" for name in tables), keep]), place)
-        self.free.append(place)
+        keep = f"INSERT INTO settings VALUES ('schema', '{schema.FORMAT}')"
+        self.run("; ".join([*(f"DELETE FROM {name}" for name in tables), keep]), address)
+        self.free.append(address)
 
     def _wait(self) -> None:
         import psycopg

@@ -80,8 +80,8 @@ def ranking_rows(X, relevant, ignored, diagonal, loss, k):
         best = score(songs < len(good), k, loss)
         seen = set()
         for ranking in permutations(songs):
-            place = np.argsort(ranking)
-            swapped = place[: len(good), None] > place[None, len(good) :]
+            position = np.argsort(ranking)
+            swapped = position[: len(good), None] > position[None, len(good) :]
             if swapped.tobytes() in seen:
                 continue
             seen.add(swapped.tobytes())
@@ -162,7 +162,7 @@ def zero_threshold(problem, loss="auc", k=None, diagonal=False):
 
 
 def assert_certified(solution, optimum, tol, slop=1e-6):
-    """The optimum lies between bound and objective in every round, and the gap is what it is said to be."""
+    """The optimum lies between bound and objective in every round, and the gap is what it is reported to be."""
     assert solution.converged
     assert 0.0 <= solution.gap <= tol
     assert solution.objective == pytest.approx(optimum, rel=tol + slop)

@@ -82,7 +82,7 @@ def test_a_failure_of_the_function_is_raised(work, jobs):
 def test_settings_that_cannot_work_are_refused(work):
     with pytest.raises(InvalidInputError, match="jobs=0"):
         list(run_tasks(work.square, [1], jobs=0))
-    with pytest.raises(InvalidInputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"):
+    with pytest.raises(InvalidInputError, match=r"no Dask scheduler found at 'tcp://127\.0\.0\.1:1'"):
         list(run_tasks(work.square, [1], cluster="tcp://127.0.0.1:1"))
 
 

@@ -21,8 +21,8 @@ NAMES = st.one_of(LISTS.map("".join), LISTS.map(" ".join), st.text())
 def artist_key_letter_by_letter(name):
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).lower())
     words = re.sub(r"[-\u2010-\u2015\u2212]", " ", plain).replace("&", " and ")
-    kept = "".join(letter for letter in words if letter.isalnum() or letter.isspace())
-    return re.sub(r"^(the )+(?=.)", "", " ".join(kept.split())) or " ".join(plain.split())
+    remaining = "".join(letter for letter in words if letter.isalnum() or letter.isspace())
+    return re.sub(r"^(the )+(?=.)", "", " ".join(remaining.split())) or " ".join(plain.split())
 
 
 # Artists
@@ -79,7 +79,7 @@ def test_guests_and_second_artists_are_cut_off(name, first):
         "",
     ],
 )
-def test_names_that_only_look_like_several_artists_stay_whole(name):
+def test_names_that_only_look_like_several_artists_stay_undivided(name):
     assert primary_artist(name) == name
 
 
@@ -163,7 +163,7 @@ def test_releases_of_a_recording_share_a_key(title):
         ("Rock & Roll", "rock and roll"),
     ],
 )
-def test_recordings_keep_what_tells_them_apart(title, key):
+def test_recordings_keep_what_distinguishes_them(title, key):
     assert title_key(title) == key
 
 

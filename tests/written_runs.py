@@ -23,7 +23,7 @@ def pick(split, method, auc, *, codebook=None, tau=None, validation=None, unknow
 
 
 def write_run(folder, rows, *, done=True, header=None, tail=""):
-    """Write a run folder; every task is done unless told otherwise."""
+    """Write a run folder; every task is done by default."""
     folder.mkdir(parents=True, exist_ok=True)
     header = header or {"nearsong": "9.9", "dataset": {"name": "tiny"}, "settings": {"seed": 3}, "statistics": {}}
     (folder / "run.json").write_text(json.dumps(header))

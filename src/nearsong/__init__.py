@@ -1,6 +1,6 @@
-"""nearsong learns what listeners find similar and hears it in sound.
+"""nearsong learns musical similarity from listening histories and predicts it from audio.
 
-The public names are imported when first used, so that ``nearsong --help`` does not wait for a compiler.
+Public names are imported on first use, so that ``nearsong --help`` starts without loading numba.
 
 >>> import nearsong
 >>> [name for name in nearsong.__all__ if name.startswith("M")]
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nearsong.evaluation import ranking_scorer, ranking_scores
     from nearsong.library import Library
     from nearsong.metric import MetricLearningToRank
-    from nearsong.model import SimilarityModel
+    from nearsong.model import ListenerSpace, SimilarityModel
     from nearsong.relevance import jaccard_neighbors, relevant_songs
 
 __version__ = "0.1.0.dev0"
@@ -27,6 +27,7 @@ __all__ = [
     "DeltaMFCC",
     "GaussianMixtureSimilarity",
     "Library",
+    "ListenerSpace",
     "MetricLearningToRank",
     "ProductKernelMap",
     "SemanticMultinomial",
@@ -44,6 +45,7 @@ _HOMES = {
     "DeltaMFCC": "nearsong.audio",
     "GaussianMixtureSimilarity": "nearsong.baselines",
     "Library": "nearsong.library",
+    "ListenerSpace": "nearsong.model",
     "MetricLearningToRank": "nearsong.metric",
     "ProductKernelMap": "nearsong.encoding",
     "SemanticMultinomial": "nearsong.baselines",

@@ -1,38 +1,46 @@
-"""Every error nearsong raises on purpose, in one tree.
+"""Every error that nearsong raises on purpose, in one tree.
 
 ::
 
     NearsongError
-    ├── InvalidInputError (also a ValueError)   an argument that cannot work; the message says what to do
+    ├── InvalidInputError (also a ValueError)   an argument with a wrong shape, range or value
     │   └── NoUsableQueryError                  nothing left to learn from or to score
-    ├── AudioError                              a file that gives no usable sound; ``path`` says which
-    │   ├── UnreadableAudioError                missing, not audio, damaged beyond use, or its decoder crashed
+    ├── AudioError                              a file that cannot be analysed: ``path``, ``reason``, ``summary``
+    │   ├── UnreadableAudioError                missing, damaged beyond use, or its decoder crashed
+    │   │   ├── NotAudioError                   no decoder finds audio in it
+    │   │   └── AudioMemoryError                needs more memory than is available
+    │   ├── SilentAudioError                    nothing but silence
     │   ├── EmptyAudioError                     no bytes or no samples
-    │   ├── TooShortAudioError                  sound, but less than the features need
-    │   ├── TooLongAudioError                   more sound than is taken
-    │   │   └── TooLargeAudioError              more bytes than there is room for
-    │   ├── ChangedAudioError                   became another file while it was read
-    │   └── AudioTimeoutError                   took longer than allowed
-    ├── DatasetError                            a data-set folder with something missing or wrong; names file and row
-    ├── LibraryError                            a library that cannot be opened, or lacks what is asked of it
-    │   ├── DatabaseError                       its database cannot be used, for now (``passing``) or at all
-    │   ├── UnclearSongError                    a name that fits several songs, or none; ``suggestions`` says which
-    │   ├── NoSuchSongError, NoSuchPlaylistError
-    │   └── EmptyLibraryError                   there are no songs to compare yet
-    ├── ListensError                            a listening history that cannot be read; names file and row
-    └── ModelFileError                          a file that is no model of ours, or was changed, cut or made later
+    │   ├── TooShortAudioError                  shorter than the features need
+    │   ├── TooLongAudioError                   longer than the limit
+    │   │   └── TooLargeAudioError              larger than the space for the converted file
+    │   ├── ChangedAudioError                   changed while it was read
+    │   └── AudioTimeoutError                   took longer than the time limit
+    ├── DatasetError                            a data-set folder with missing or wrong content
+    ├── LibraryError                            a library that cannot be opened, or has no data for a call
+    │   ├── DatabaseError                       the database cannot be used: ``address``, ``transient``
+    │   ├── UnclearSongError                    a name that matches several songs or none: ``suggestions``
+    │   ├── NoSuchSongError
+    │   ├── NoSuchPlaylistError
+    │   ├── NoSuchHistoryError
+    │   ├── EmptyLibraryError                   no songs to compare yet
+    │   └── EncoderNotInstalledError            an optional encoder whose weights are not on this computer
+    ├── ListensError                            a listening history that cannot be read
+    └── ModelFileError                          not a model file, damaged, or of a newer version
 
-    DamagedAudioWarning (a UserWarning)         a file that broke off or skipped; what could be read was used
+    DamagedAudioWarning (a UserWarning)         a file that is truncated or damaged; the readable part was used
 
-A message says what came, why it cannot work and what to do, in one line.
+A message is one line: what was given, why it cannot work and what to do. Errors about files name the file and, where
+there is one, the row.
 """
 
 import os
 from collections.abc import Sequence
+from typing import ClassVar
 
 
 class NearsongError(Exception):
-    """The root: catch this to catch everything nearsong raises on purpose."""
+    """Base class of all errors that nearsong raises on purpose."""
 
 
 class InvalidInputError(NearsongError, ValueError):
@@ -44,18 +52,33 @@ class NoUsableQueryError(InvalidInputError):
 
 
 class AudioError(NearsongError):
-    """A file gives no usable sound.
+    """A file cannot be analysed; the subclass says why.
 
     Parameters
     ----------
     path : path-like
         The file.
     reason : str
-        What is wrong with it, and what to do.
+        What is wrong with it and what to do; may quote a decoder.
+
+    Attributes
+    ----------
+    summary : str
+        One sentence per subclass for the person who sent the file, without technical details.
+
+    Examples
+    --------
+    >>> error = SilentAudioError("song.mp3", "silent; there is nothing to compare.")
+    >>> str(error)
+    'song.mp3: silent; there is nothing to compare.'
+    >>> error.summary
+    'it is silent; there is nothing to compare.'
     """
 
+    summary: ClassVar[str] = "it cannot be read; convert it to another format."
+
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        super().__init__(path, reason)  # both, so that the error survives the way back from a worker process
+        super().__init__(path, reason)  # both arguments, so that a worker process can pickle the error
         self.path = os.fspath(path)
         self.reason = reason
 
@@ -64,75 +87,103 @@ class AudioError(NearsongError):
 
 
 class UnreadableAudioError(AudioError):
-    """The file is missing, is not audio, is damaged beyond use, or its decoder crashed."""
+    """The file is missing, is damaged beyond use, or its decoder crashed."""
+
+
+class NotAudioError(UnreadableAudioError):
+    """No decoder finds audio in the file."""
+
+    summary = "it is not a readable audio file; check that it plays, or convert it to another format."
+
+
+class AudioMemoryError(UnreadableAudioError):
+    """Reading the file needs more memory than is available."""
+
+    summary = "it needs more memory than is available; send a shorter file."
+
+
+class SilentAudioError(AudioError):
+    """The file holds nothing but silence."""
+
+    summary = "it is silent; there is nothing to compare."
 
 
 class EmptyAudioError(AudioError):
     """The file has no bytes, or no samples."""
 
+    summary = "it is empty; copy or download it again."
+
 
 class TooShortAudioError(AudioError):
-    """The file has sound, but less than the features need."""
+    """The file is shorter than the features need."""
+
+    summary = "it is too short to analyse; send a longer file."
 
 
 class TooLongAudioError(AudioError):
-    """The file has more sound than is taken."""
+    """The file is longer than the limit."""
+
+    summary = "it is too long; send a shorter file."
 
 
 class TooLargeAudioError(TooLongAudioError):
-    """What the file becomes has more bytes than there is room for."""
+    """The converted file is larger than the space for it."""
 
 
 class ChangedAudioError(AudioError):
-    """The file became another one while it was read; the same may work a little later."""
+    """The file changed while it was read; a second attempt may succeed."""
+
+    summary = "it changed while it was read; try again."
 
 
 class AudioTimeoutError(AudioError):
-    """Reading the file took longer than allowed."""
+    """Reading the file took longer than the time limit."""
+
+    summary = "it takes too long to read; send a shorter file, or convert it to another format."
 
 
 class DamagedAudioWarning(UserWarning):
-    """A file broke off or skipped; what could be read was used."""
+    """A file is truncated or damaged; the readable part was used."""
 
 
 class DatasetError(NearsongError):
-    """A data-set folder lacks something, or a file in it is wrong; the message names the file and the row."""
+    """A data-set folder has a missing or invalid file; the message names the file and the row."""
 
 
 class LibraryError(NearsongError):
-    """A library cannot be opened, or lacks what is asked of it; the message says what to do."""
+    """A library cannot be opened, or has no data for a call."""
 
 
 class DatabaseError(LibraryError):
-    """The database of a library cannot be used, now or at all.
+    """The database of a library cannot be used.
 
     Parameters
     ----------
     message : str
         What is wrong and what to do.
-    place : str
-        Where the message says that it is; not for everyone to know.
-    passing : bool
-        Whether the same may work a little later.
+    address : str
+        The library's address as the message has it. The service removes it from what clients see.
+    transient : bool
+        Whether a retry may succeed.
     """
 
-    def __init__(self, message: str, place: str, passing: bool = False) -> None:
-        super().__init__(message, place, passing)  # all, so that the error survives the way from another process
-        self.place, self.passing = place, passing
+    def __init__(self, message: str, address: str, transient: bool = False) -> None:
+        super().__init__(message, address, transient)  # all arguments, so that a worker process can pickle the error
+        self.address, self.transient = address, transient
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class UnclearSongError(LibraryError):
-    """A name fits several songs, or none.
+    """A name matches several songs or none.
 
     Parameters
     ----------
     message : str
-        What came and what to do.
+        The name and what to do.
     suggestions : sequence of str
-        Names that would be clear.
+        Names that match one song each.
     """
 
     def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
@@ -141,15 +192,23 @@ class UnclearSongError(LibraryError):
 
 
 class NoSuchSongError(LibraryError):
-    """There is no song of this number, or its file is gone."""
+    """There is no song with this id, or its file is missing."""
 
 
 class NoSuchPlaylistError(LibraryError):
-    """There is no playlist of this number."""
+    """There is no playlist with this id."""
+
+
+class NoSuchHistoryError(LibraryError):
+    """There is no listening history with this id."""
 
 
 class EmptyLibraryError(LibraryError):
-    """There are no songs to compare yet; the message says what to do."""
+    """There are no songs to compare yet."""
+
+
+class EncoderNotInstalledError(LibraryError):
+    """An optional encoder is needed whose weights are not installed on this computer; the message says how to."""
 
 
 class ListensError(NearsongError):
@@ -157,4 +216,4 @@ class ListensError(NearsongError):
 
 
 class ModelFileError(NearsongError):
-    """A file is not a nearsong model, or was changed, cut short or written by a later version."""
+    """A file is not a nearsong model, is damaged, or was written by a newer version."""

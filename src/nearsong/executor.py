@@ -1,7 +1,7 @@
-"""Tasks -> their results, in processes on this machine or on a Dask cluster; the only door to both.
+"""Tasks -> their results, computed in processes on this machine or on a Dask cluster.
 
-The same function, the same tasks, the same results: each task runs with one BLAS thread wherever it runs, so the
-numbers do not depend on how many others run beside it. A worker that dies costs time, not results.
+Each task runs with one BLAS thread wherever it runs, so results do not depend on the number of workers. If a worker
+dies, its tasks are run again.
 """
 
 import multiprocessing
@@ -19,8 +19,8 @@ from nearsong.validation import check_count
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_ATTEMPTS = 3
-"""Times in a row that all workers may die without finishing a task."""
+_MAX_FAILURES = 3
+"""How often in a row all workers may die without finishing a task."""
 
 
 def run_tasks(
@@ -30,24 +30,24 @@ def run_tasks(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[tuple[Task, Result]]:
-    """Apply a function to every task.
+    """Apply a function to every task, in parallel.
 
     Parameters
     ----------
     function : callable
-        Importable from a module, or a `functools.partial` of such a function.
+        Takes one task; must be importable from a module, or a `functools.partial` of such a function.
     tasks : sequence
-        What it takes, one at a time; small, because it travels.
+        Arguments of the function; they are pickled, so keep them small.
     jobs : int, optional
-        Processes on this machine; by default one a processor. With 1 the tasks run in this process.
+        Number of processes, by default one per processor. With 1 the tasks run in this process.
     cluster : str, optional
-        Address of a Dask scheduler, such as ``tcp://host:8786``; its workers run the tasks. They need nearsong and
-        must see the same folders under the same names.
+        Address of a Dask scheduler, such as ``tcp://host:8786``, whose workers run the tasks. They need nearsong and
+        the same folders at the same paths.
 
     Yields
     ------
     task, result
-        As they are done, in any order. An exception that the function raises is raised here.
+        In order of completion. Exceptions of the function are raised here.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def run_tasks(
 
 
 def available_processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -79,21 +79,21 @@ def _with_one_thread(function: Callable[[Any], Any], task: Any) -> Any:
 def _in_processes(function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int) -> Iterator[tuple[Any, Any]]:
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    left = dict(enumerate(tasks))
-    deaths = 0
-    while left:
+    pending = dict(enumerate(tasks))
+    failures = 0
+    while pending:
         try:
             with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-                for place, result in _completed(pool, function, left):
-                    task = left.pop(place)
-                    deaths = 0
+                for index, result in _completed(pool, function, pending):
+                    task = pending.pop(index)
+                    failures = 0
                     yield task, result
         except BrokenProcessPool as error:
-            deaths += 1
-            if deaths == _ATTEMPTS:
+            failures += 1
+            if failures == _MAX_FAILURES:
                 raise NearsongError(
-                    f"worker processes died {deaths} times in a row without finishing anything; perhaps memory is "
-                    "short: try fewer --jobs."
+                    f"worker processes died {failures} times in a row without finishing a task, perhaps for lack of "
+                    "memory; try fewer --jobs."
                 ) from error
 
 
@@ -106,21 +106,21 @@ def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], address: s
         client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidInputError(
-            f"no Dask scheduler answers at {address!r} ({error}); start one (`dask scheduler`) or check it."
+            f"no Dask scheduler found at {address!r} ({error}); check the address or start one with `dask scheduler`."
         ) from error
-    with client, client.get_executor(retries=_ATTEMPTS) as pool:
-        left = dict(enumerate(tasks))
-        for place, result in _completed(pool, function, left):
-            yield left[place], result
+    with client, client.get_executor(retries=_MAX_FAILURES) as pool:
+        pending = dict(enumerate(tasks))
+        for index, result in _completed(pool, function, pending):
+            yield pending[index], result
 
 
-def _completed(pool: Executor, function: Callable[[Any], Any], left: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-    places: dict[Future[Any], int] = {
-        pool.submit(_with_one_thread, function, task): place for place, task in left.items()
+def _completed(pool: Executor, function: Callable[[Any], Any], pending: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+    indices: dict[Future[Any], int] = {
+        pool.submit(_with_one_thread, function, task): index for index, task in pending.items()
     }
     try:
-        for future in as_completed(places):
-            yield places[future], future.result()
+        for future in as_completed(indices):
+            yield indices[future], future.result()
     finally:
-        for future in places:
+        for future in indices:
             future.cancel()

@@ -1,21 +1,26 @@
-"""Names of artists and songs -> keys they are compared by, whoever wrote them; and text that can be written."""
+"""Names of artists and songs -> keys for comparing spellings; and text that can be stored and displayed."""
 
 import re
 import unicodedata
 from functools import lru_cache
 
+MAX_TEXT_LENGTH = 500
+"""Characters of a tag or file name that are used."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ufeff]+")
 _LEADING_THE = re.compile(r"^(the )+(?=.)")
 _SPACED_DASH = re.compile(r"\s[-\u2010-\u2015\u2212]+\s")
 _STRUCTURE = re.compile(rf"[(\[]|{_SPACED_DASH.pattern}")
 _BRACKETS = re.compile(r"(\([^()]*(?:\)|$)|\[[^\[\]]*(?:\]|$))")
-_PIECES = re.compile(r"[/;,]")
+_NOTE_SEPARATOR = re.compile(r"[/;,]")
 _GUESTS = re.compile(r"(?<=\S)(?<!\d) (?:feat|ft|featuring) (?!of\b).*", re.DOTALL)
 _PART = re.compile(r"\bpt\b")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
-# What a release adds to a title without its being another recording. A note of the release has one of the first and
-# may have any of the others: "2009 digital remaster", "mono version", "bonus track for japan".
-_OF_THE_RELEASE = re.compile(r"\b(?:remaster\w*|mono|stereo|explicit|bonus|(?:album|lp) version)\b")
+# Additions to a title that name a release but not another recording. Such a note has one of the first and may have
+# any of the others: "2009 digital remaster", "mono version", "bonus track for japan".
+_RELEASE_WORD = re.compile(r"\b(?:remaster\w*|mono|stereo|explicit|bonus|(?:album|lp) version)\b")
 _RELEASE_WORDS = re.compile(
     r"""(?:(?:album|and|anniversary|bit|bonus|by|deluxe|digital|digitally|edition|exclusive|expanded|explicit|for|from
     |in|itunes|japan|japanese|lp|mix|mono|only|original|remaster\w*|special|stereo|the|tracks?|uk|us|version
@@ -23,7 +28,7 @@ _RELEASE_WORDS = re.compile(
     re.VERBOSE,
 )
 
-_ARTISTS_APART = re.compile(
+_ARTIST_SEPARATOR = re.compile(
     r"""
       (?<!&amp)[;\uff1b]                                       # A; B
     | \s(?:/{1,2}|\\{1,2}|\|)\s                                # A / B, but AC/DC
@@ -36,35 +41,27 @@ _ARTIST_MARKS = (";", "/", "\\", "|", "\uff1b")
 
 
 class _Letters(dict[int, str]):
-    """What becomes of each character: letters and digits stay, hyphens are spaces, the rest goes."""
+    """Translation table: letters and digits are kept, hyphens become spaces, all else is removed."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
         if letter == "-" or letter == "\u2212" or "\u2010" <= letter <= "\u2015" or letter.isspace():
-            kept = " "
+            parts = " "
         else:
-            kept = letter if letter.isalnum() else ""
-        self[code] = kept
-        return kept
+            parts = letter if letter.isalnum() else ""
+        self[code] = parts
+        return parts
 
 
 _LETTERS = _Letters()
 
 
 def artist_key(name: str) -> str:
-    """Return what an artist's name is compared by.
+    """Return the key by which names of artists are compared.
 
     Lower case; accents stripped (the marks of Unicode's compatibility decomposition, NFKD); ``&`` read as "and" and
     a hyphen as a space; all other punctuation and symbols removed; runs of white space made one space; a leading
-    "the" dropped. A name of nothing but punctuation keeps it. The key of a key is the key.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
+    "the" dropped. A name of punctuation only is kept. The key of a key is the key itself.
 
     Examples
     --------
@@ -79,21 +76,13 @@ def artist_key(name: str) -> str:
 
 
 def title_key(title: str) -> str:
-    """Return what a song's title is compared by, the same for all releases of a recording.
+    """Return the key by which titles are compared; equal for all releases of a recording.
 
-    Letters are treated as in :func:`artist_key`; "the" stays. What only tells releases apart is dropped, in brackets
-    or after a dash: remastered, mono or stereo, album version, explicit, bonus track, a year alone. Guests ("feat.
-    X") are dropped anywhere, "Pt." is read as "Part" and an underscore as a space. What tells recordings apart
-    stays: live, remix, acoustic, instrumental, demo, edit. The key of a key is the key, and only a blank title has
-    an empty one.
-
-    Parameters
-    ----------
-    title : str
-
-    Returns
-    -------
-    str
+    Letters are treated as in :func:`artist_key`; "the" is kept. Notes that only distinguish releases are dropped, in
+    brackets or after a dash: remastered, mono or stereo, album version, explicit, bonus track, a year alone. Guests
+    ("feat. X") are dropped anywhere, "Pt." is read as "Part" and an underscore as a space. Notes that distinguish
+    recordings are kept: live, remix, acoustic, instrumental, demo, edit. The key of a key is the key itself, and only
+    a blank title has an empty key.
 
     Examples
     --------
@@ -115,17 +104,9 @@ def title_key(title: str) -> str:
 def primary_artist(name: str) -> str:
     """Return the first of several artists.
 
-    Guests ("A feat. B", "A (ft. B)") and what follows a semicolon or a slash between blanks are cut off. Commas, "&"
-    and "and" stay, for they are in the names of many bands, and so do slashes without blanks.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
-        Without blanks around; never empty unless the name is.
+    Guests ("A feat. B", "A (ft. B)") and everything after a semicolon or a slash between spaces are removed. Commas,
+    "&" and "and" are kept, as many bands have them in their names, and so are slashes without spaces. The result
+    has no surrounding spaces, and is empty only if the name is.
 
     Examples
     --------
@@ -134,15 +115,15 @@ def primary_artist(name: str) -> str:
     >>> primary_artist("Earth, Wind & Fire")
     'Earth, Wind & Fire'
     """
-    whole = name.strip()
-    lower = whole.lower()
-    if not ("feat" in lower or "ft" in lower or any(mark in whole for mark in _ARTIST_MARKS)):
-        return whole  # nearly always, and in a tenth of the time
-    for part in _ARTISTS_APART.split(whole):
+    full = name.strip()
+    lower = full.lower()
+    if not ("feat" in lower or "ft" in lower or any(mark in full for mark in _ARTIST_MARKS)):
+        return full  # nearly always, and in a tenth of the time
+    for part in _ARTIST_SEPARATOR.split(full):
         first = part.strip()
         if first:
             return first
-    return whole
+    return full
 
 
 def _folded(name: str) -> str:
@@ -153,7 +134,7 @@ def _folded(name: str) -> str:
 
 
 def _words(plain: str) -> str:
-    """Return the letters and digits of a folded name, with one blank between words."""
+    """Return the letters and digits of a folded name, separated into words by one space."""
     if "&" in plain:
         plain = plain.replace("&", " and ")
     return " ".join(plain.translate(_LETTERS).split())
@@ -161,32 +142,32 @@ def _words(plain: str) -> str:
 
 def _without_release(plain: str) -> str:
     """Return a folded title's words without the notes on its release."""
-    kept = []
-    for place, part in enumerate(_BRACKETS.split(plain)):  # text and brackets take turns
-        if place % 2:
-            kept.append(_recording_note(part))
+    parts = []
+    for index, part in enumerate(_BRACKETS.split(plain)):  # text and brackets alternate
+        if index % 2:
+            parts.append(_recording_note(part))
             continue
         text, *notes = _SPACED_DASH.split(part)
-        kept.append(_without_guests(_words(text)))
-        kept.extend(_recording_note(note) for note in notes)
-    return " ".join(filter(None, kept)) or _words(_BRACKETS.sub(r" \1 ", plain))
+        parts.append(_without_guests(_words(text)))
+        parts.extend(_recording_note(note) for note in notes)
+    return " ".join(filter(None, parts)) or _words(_BRACKETS.sub(r" \1 ", plain))
 
 
-@lru_cache(2**14)  # a few notes make most of them
+@lru_cache(2**14)  # most notes are one of a few
 def _recording_note(note: str) -> str:
-    """Return what a note in brackets or after a dash says of the recording; empty if it only tells its release."""
-    whole = _words(note)
-    if whole.startswith(("feat ", "ft ", "featuring ")):
+    """Return the part of a note, in brackets or after a dash, that names a recording, not a release; may be empty."""
+    full = _words(note)
+    if full.startswith(("feat ", "ft ", "featuring ")):
         return ""
-    pieces = [words for piece in _PIECES.split(note) if (words := _words(piece))]
-    said = [words for words in pieces if not _tells_the_release(words)]
-    if all(_YEAR.fullmatch(words) for words in said):
+    pieces = [words for piece in _NOTE_SEPARATOR.split(note) if (words := _words(piece))]
+    others = [words for words in pieces if not _is_release_note(words)]
+    if all(_YEAR.fullmatch(words) for words in others):
         return ""
-    return _without_guests(whole if len(said) == len(pieces) else " ".join(said))
+    return _without_guests(full if len(others) == len(pieces) else " ".join(others))
 
 
-def _tells_the_release(words: str) -> bool:
-    return bool(_OF_THE_RELEASE.search(words) and _RELEASE_WORDS.fullmatch(words))
+def _is_release_note(words: str) -> bool:
+    return bool(_RELEASE_WORD.search(words) and _RELEASE_WORDS.fullmatch(words))
 
 
 def _without_guests(words: str) -> str:
@@ -194,7 +175,7 @@ def _without_guests(words: str) -> str:
 
 
 def readable(text: str) -> str:
-    r"""Return text that UTF-8 can hold: a byte of a name that was no UTF-8 becomes a mark.
+    r"""Return text that UTF-8 can encode: bytes of a name that were not UTF-8 become replacement characters.
 
     >>> readable("Béla"), readable("B\udce9la")
     ('Béla', 'B\ufffdla')
@@ -202,3 +183,24 @@ def readable(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def clean_text(text: str) -> str:
+    r"""Return a tag or file name in one line of composed Unicode (NFC) that UTF-8 and databases can store.
+
+    Examples
+    --------
+    >>> clean_text(" Sigur\x00  R\u00f3s\n")
+    'Sigur Rós'
+    """
+    one_line = _CONTROLS.sub(" ", _SURROGATES.sub("\ufffd", text))
+    return unicodedata.normalize("NFC", " ".join(one_line.split()))[:MAX_TEXT_LENGTH].strip()
+
+
+def count(n: float, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "song"), count(1200, "song"), count(2, "history", "histories")
+    ('1 song', '1,200 songs', '2 histories')
+    """
+    return f"{n:,.0f} {singular if n == 1 else plural or singular + 's'}"

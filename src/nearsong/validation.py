@@ -1,6 +1,6 @@
-"""Shapes and ranges, checked once at the door: each function returns the clean value or raises.
+"""An argument -> the validated value: each function returns it in its canonical type or raises `InvalidInputError`.
 
-Every message says what came, why it cannot work and what to do.
+Every message says what was given, why it cannot work and what to do.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ def check_vectors(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
 
 
 def check_magnitude(X: npt.NDArray[np.float64], name: str = "X") -> npt.NDArray[np.float64]:
-    """Return ``X`` if products of its entries stay well within float64."""
+    """Return ``X`` if products of its entries cannot overflow float64."""
     largest = float(np.abs(X).max())
     if largest > 1e100:
         raise InvalidInputError(f"{name} has a value of {largest:.1e}; its square overflows, so scale the features.")
@@ -39,12 +39,12 @@ def check_magnitude(X: npt.NDArray[np.float64], name: str = "X") -> npt.NDArray[
 
 
 def check_square_relation(matrix: Any, n: int, name: str) -> sp.csr_array:
-    """Return a sparse ``n x n`` relation as canonical CSR with explicit zeros removed."""
+    """Return an ``n x n`` relation as canonical boolean CSR."""
     return check_relation(matrix, (n, n), name)
 
 
 def check_relation(matrix: Any, shape: tuple[int, int], name: str) -> sp.csr_array:
-    """Return a sparse relation (non-zero = related) as canonical CSR with explicit zeros removed."""
+    """Return a relation (non-zero = related) as canonical boolean CSR without explicit zeros."""
     if not sp.issparse(matrix):
         matrix = np.asarray(matrix)
         if matrix.ndim != 2:
@@ -94,9 +94,9 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 
 def check_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[np.int64]:
-    """Return ``n`` class labels, numbers or strings, as codes 0, 1, ... in the classes' sorted order."""
+    """Return ``n`` class labels, numbers or strings, as codes 0, 1, ... in sorted order of the classes."""
     if sp.issparse(y):
-        raise InvalidInputError(f"{name} is a sparse matrix; a list of {n} labels, one a song, is needed.")
+        raise InvalidInputError(f"{name} is a sparse matrix; a list of {n} labels, one per song, is needed.")
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise InvalidInputError(f"{name} has shape {labels.shape}; one label for each of {n} songs is needed.")

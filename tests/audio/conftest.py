@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 import soundfile
+
+from ffmpeg_files import write_ffmpeg
 
 # name -> (samples a second, how far a decoded tone may be from the original: codecs are not exact)
 FORMATS = {
@@ -54,18 +55,8 @@ def write_sound(path: Path, samples: np.ndarray, rate: int, kind: str | None = N
         return path
     codec, container, layout = FFMPEG[kind]
     channels = {1: "mono", 2: "stereo"}[samples.shape[1]]
-    with av.open(str(path), "w", format=container) as file:
-        stream = file.add_stream(codec, rate=rate, layout=channels)
-        stream.bit_rate = 192_000
-        planes = np.ascontiguousarray(samples.T)
-        if layout == "s16p":
-            planes = np.round(planes * 32_767).astype(np.int16)
-        frame = av.AudioFrame.from_ndarray(planes, format=layout, layout=channels)
-        frame.sample_rate = rate
-        for part in (frame, None):
-            for packet in stream.encode(part):
-                file.mux(packet)
-    return path
+    planes = np.round(samples.T * 32_767).astype(np.int16) if layout == "s16p" else samples.T
+    return write_ffmpeg(path, planes, rate, codec, container, layout, channels, bit_rate=192_000)
 
 
 @pytest.fixture

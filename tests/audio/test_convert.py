@@ -4,16 +4,16 @@ import os
 import shutil
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffmpeg_files import write_ffmpeg
 from nearsong.audio import load_audio
-from nearsong.audio.convert import BIT_RATES, Converted, Form, convert_file, facts_of, mp3_within
-from nearsong.audio.downmix import mixed, names_of, weights
+from nearsong.audio.convert import BIT_RATES, AudioFormat, ConversionResult, convert_file, identity_of, mp3_format
+from nearsong.audio.downmix import default_channels, downmix, weights
 from nearsong.errors import (
     AudioError,
     ChangedAudioError,
@@ -26,34 +26,27 @@ from nearsong.errors import (
 
 from .conftest import tone
 
-FLAC = Form()
+FLAC = AudioFormat()
 RANDOM = np.random.default_rng(5)
 
 
 def noise(n: int = 30_000, channels: int = 2) -> np.ndarray:
-    """Whole numbers of 16 bits, the extremes among them."""
+    """Integers of 16 bits, the extremes among them."""
     samples = RANDOM.integers(-32_768, 32_768, (n, channels), dtype=np.int16)
     samples[0], samples[1] = 32_767, -32_768
     return samples
 
 
-def converted(path, form=FLAC, longest=600.0, most=10**9) -> tuple[Converted, str]:
-    """Convert a file as the service does; return what was said and where the result is."""
+def converted(path, form=FLAC, longest=600.0, most=10**9) -> tuple[ConversionResult, str]:
+    """Convert a file as the service does; return what was reported and where the result is."""
     target = f"{path}.converted"
     with open(path, "rb", buffering=0) as file:
-        facts = facts_of(file)
+        facts = identity_of(file)
     return convert_file(str(path), facts, target, form, longest, most), target
 
 
 def many_channels(path, samples: np.ndarray, rate: int, layout: str):
-    with av.open(str(path), "w", format="matroska") as file:
-        stream = file.add_stream("pcm_f32le", rate=rate, layout=layout)
-        frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1).astype(np.float32), format="flt", layout=layout)
-        frame.sample_rate = rate
-        for part in (frame, None):
-            for packet in stream.encode(part):
-                file.mux(packet)
-    return path
+    return write_ffmpeg(path, samples.reshape(1, -1).astype(np.float32), rate, "pcm_f32le", "matroska", "flt", layout)
 
 
 # ---- FLAC
@@ -73,22 +66,15 @@ def test_sixteen_bits_come_out_as_they_went_in(tmp_path, container, ending, chan
     np.testing.assert_array_equal(found, samples)
     info = soundfile.info(target)
     assert (info.format, info.subtype, info.channels, info.frames) == ("FLAC", "PCM_16", channels, len(samples))
-    assert done == Converted(len(samples) / 44_100)
+    assert done == ConversionResult(len(samples) / 44_100)
 
 
 @pytest.mark.parametrize(("codec", "container"), [("alac", "ipod"), ("wavpack", "wv"), ("tta", "tta")])
 def test_lossless_codecs_come_out_as_they_went_in(tmp_path, codec, container):
-    samples, path = noise(), tmp_path / "song"
-    with av.open(str(path), "w", format=container) as file:
-        stream = file.add_stream(codec, rate=44_100, layout="stereo")
-        planar = codec != "tta"
-        stream.codec_context.format = "s16p" if planar else "s16"
-        values = np.ascontiguousarray(samples.T) if planar else samples.reshape(1, -1)
-        frame = av.AudioFrame.from_ndarray(values, format="s16p" if planar else "s16", layout="stereo")
-        frame.sample_rate = 44_100
-        for part in (frame, None):
-            for packet in stream.encode(part):
-                file.mux(packet)
+    samples = noise()
+    values, form = (samples.reshape(1, -1), "s16") if codec == "tta" else (samples.T, "s16p")
+    path = tmp_path / "song"
+    write_ffmpeg(path, values, 44_100, codec, container, form, "stereo", is_stored_so=True)
     found, _ = soundfile.read(converted(path)[1], dtype="int16")
     np.testing.assert_array_equal(found[: len(samples)], samples)
 
@@ -98,10 +84,10 @@ def test_what_has_more_bits_is_rounded_to_the_nearest_of_sixteen(tmp_path, subty
     exact = RANDOM.uniform(-0.99, 0.99, (20_000, 2))
     path = tmp_path / "song.aiff"
     soundfile.write(path, exact, 96_000, format="AIFF", subtype=subtype)
-    kept = soundfile.read(path, dtype="float64")[0]
+    stored = soundfile.read(path, dtype="float64")[0]
     found, rate = soundfile.read(converted(path)[1], dtype="int16")
     assert rate == 96_000
-    assert np.abs(found - kept * 32_768).max() <= 0.51
+    assert np.abs(found - stored * 32_768).max() <= 0.51
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 37_800, 48_000, 192_000])
@@ -148,14 +134,14 @@ def test_six_channels_become_two_without_being_cut(tmp_path):
 
 @given(st.integers(1, 12), st.integers(1, 2), st.booleans(), st.integers(0, 2**32))
 def test_whatever_the_channels_are_nothing_gets_louder_and_no_side_is_silent(n, n_out, named, seed):
-    channels = names_of(n) if named else tuple(f"USR{i}" for i in range(n))
+    channels = default_channels(n) if named else tuple(f"USR{i}" for i in range(n))
     planes = np.random.default_rng(seed).uniform(-1, 1, (n, 50)).astype(np.float32)
     table = weights(channels, n_out)
     assert table.shape == (n_out, n)
     assert (table >= 0).all()
     assert (table.sum(axis=1) <= 1 + 1e-6).all()
     assert table.any(axis=1).all()
-    np.testing.assert_allclose(mixed(planes, channels, n_out), table @ planes, atol=1e-6)
+    np.testing.assert_allclose(downmix(planes, channels, n_out), table @ planes, atol=1e-6)
 
 
 # ---- MP3
@@ -166,7 +152,7 @@ def test_mp3_has_the_sound_and_no_more_bits_than_asked_for(tmp_path, kbit, rate)
     path = tmp_path / "song.aiff"
     sound = tone(rate, 4.0)
     soundfile.write(path, np.stack([sound, sound / 2], axis=1), rate)
-    done, target = converted(path, Form(kbit))
+    done, target = converted(path, AudioFormat(kbit))
     assert done.seconds == pytest.approx(4.0, abs=0.01)
     assert os.path.getsize(target) * 8 / 4.0 / 1000 < 1.08 * kbit + 4
     found = load_audio(target)[20_000:60_000]
@@ -178,13 +164,13 @@ def test_mp3_has_the_sound_and_no_more_bits_than_asked_for(tmp_path, kbit, rate)
 
 
 def test_a_limit_means_the_best_mp3_below_it():
-    assert [mp3_within(kbit).kbit for kbit in (1, 32, 100, 320, 500)] == [32, 32, 96, 320, 320]
-    assert all(mp3_within(kbit) == Form(kbit) for kbit in BIT_RATES)
+    assert [mp3_format(kbit).kbit for kbit in (1, 32, 100, 320, 500)] == [32, 32, 96, 320, 320]
+    assert all(mp3_format(kbit) == AudioFormat(kbit) for kbit in BIT_RATES)
 
 
 def test_mp3_has_certain_bit_rates(tmp_path, make_sound):
-    with pytest.raises(InvalidInputError, match="MP3 has no 100 kbit/s; choose one of"):
-        converted(make_sound("song.aiff"), Form(100))
+    with pytest.raises(InvalidInputError, match="MP3 has no bit rate of 100 kbit/s; choose one of"):
+        converted(make_sound("song.aiff"), AudioFormat(100))
 
 
 # ---- files that are not as they should be
@@ -192,21 +178,21 @@ def test_mp3_has_certain_bit_rates(tmp_path, make_sound):
 
 def test_the_same_file_gives_the_same_bytes(make_sound):
     path = make_sound("song.wma")
-    for form in (FLAC, Form(128)):
+    for form in (FLAC, AudioFormat(128)):
         first = Path(converted(path, form)[1]).read_bytes()
         assert Path(converted(path, form)[1]).read_bytes() == first
 
 
 def test_a_cut_off_file_is_converted_as_far_as_it_goes(make_sound, tmp_path):
-    whole = make_sound("song.aiff", seconds=4.0).read_bytes()
+    complete = make_sound("song.aiff", seconds=4.0).read_bytes()
     path = tmp_path / "cut.aiff"
-    path.write_bytes(whole[: len(whole) // 2])
+    path.write_bytes(complete[: len(complete) // 2])
     done, target = converted(path)
     assert done.seconds == pytest.approx(2.0, abs=0.05)
     assert soundfile.info(target).frames == round(done.seconds * 44_100)
 
 
-def test_a_file_with_a_hole_is_converted_without_it_and_the_damage_is_told(make_sound, tmp_path):
+def test_a_file_with_a_hole_is_converted_without_it_and_the_damage_is_reported(make_sound, tmp_path):
     data = bytearray(make_sound("alac.m4a", seconds=6.0).read_bytes())
     middle = len(data) // 2
     data[middle : middle + 8_000] = b"\xff" * 8_000
@@ -227,27 +213,27 @@ def test_what_is_no_sound_is_an_error_of_the_file(tmp_path, content):
         converted(path)
 
 
-def test_a_file_without_samples_is_said_to_be_empty(tmp_path):
+def test_a_file_without_samples_is_reported_as_empty(tmp_path):
     path = tmp_path / "song.aiff"
     soundfile.write(path, np.empty((0, 2)), 44_100)
-    with pytest.raises((EmptyAudioError, UnreadableAudioError), match=r"no samples|not audio that can be read"):
+    with pytest.raises((EmptyAudioError, UnreadableAudioError), match=r"no samples|not a readable audio file"):
         converted(path)
 
 
 @pytest.mark.parametrize("rate", [1, 999, 1_000_001, 2**31 - 1])
-@pytest.mark.parametrize("form", [FLAC, Form(128)])
+@pytest.mark.parametrize("form", [FLAC, AudioFormat(128)])
 def test_a_rate_that_no_sound_has_is_refused(tmp_path, rate, form):
     path = tmp_path / "song.au"
     soundfile.write(path, noise(5_000), rate)
-    with pytest.raises(UnreadableAudioError, match=f"it says {rate} samples a second"):
+    with pytest.raises(UnreadableAudioError, match=f"sample rate of {rate} Hz"):
         converted(path, form)
 
 
-@pytest.mark.parametrize("form", [FLAC, Form(128)])
+@pytest.mark.parametrize("form", [FLAC, AudioFormat(128)])
 def test_what_is_too_little_to_become_anything_is_empty(tmp_path, form):
     path = tmp_path / "song.au"
     soundfile.write(path, np.full((3, 2), 0.1), 1_000_000)
-    with pytest.raises(EmptyAudioError, match="it has no samples; there is nothing to hear in it"):
+    with pytest.raises(EmptyAudioError, match="has no samples; check that it plays"):
         converted(path, form)
 
 
@@ -264,31 +250,31 @@ def test_a_playlist_does_not_make_it_read_other_files(tmp_path, make_sound):
     other = make_sound("song.aiff")
     path = tmp_path / "list.aiff"
     path.write_text(f"#EXTM3U\n#EXTINF:2,\n{other}\nfile:{other}\n")
-    with pytest.raises(UnreadableAudioError, match="is not audio that can be read"):
+    with pytest.raises(UnreadableAudioError, match="is not a readable audio file"):
         converted(path)
 
 
 def test_a_sound_that_is_too_long_or_too_large_is_refused(make_sound):
     path = make_sound("song.aiff", seconds=4.0)
-    with pytest.raises(TooLongAudioError, match="is longer than the 3 seconds that are converted"):
+    with pytest.raises(TooLongAudioError, match="is longer than 3 seconds, the limit of a conversion"):
         converted(path, longest=3.0)
-    with pytest.raises(TooLargeAudioError, match="too long to be converted: there is no room for it"):
+    with pytest.raises(TooLargeAudioError, match="too long to convert: the result would exceed the space limit"):
         converted(path, most=20_000)
 
 
 def test_another_file_that_has_the_name_by_now_is_not_touched(make_sound, tmp_path):
     path = make_sound("song.aiff")
     with open(path, "rb", buffering=0) as file:
-        facts = facts_of(file)
+        facts = identity_of(file)
         secret = tmp_path / "secret.aiff"
         shutil.copy2(path, secret)  # same size, same date
         path.unlink()
         path.symlink_to(secret)
-        with pytest.raises(ChangedAudioError, match="was changed while it was read; try again"):
+        with pytest.raises(ChangedAudioError, match="changed while it was read; try again"):
             convert_file(str(path), facts, tmp_path / "target", FLAC, 600.0, 10**9)
         path.unlink()
         os.mkfifo(path)
-        with pytest.raises(ChangedAudioError, match="was changed while it was read"):
+        with pytest.raises(ChangedAudioError, match="changed while it was read"):
             convert_file(str(path), facts, tmp_path / "target", FLAC, 600.0, 10**9)
         path.unlink()
         with pytest.raises(UnreadableAudioError, match=r"cannot be opened \(No such file"):
@@ -299,5 +285,5 @@ def test_another_file_that_has_the_name_by_now_is_not_touched(make_sound, tmp_pa
 def test_a_full_disk_is_no_fault_of_the_file(make_sound):
     path = make_sound("song.aiff")
     with open(path, "rb", buffering=0) as file:
-        done = convert_file(str(path), facts_of(file), "/dev/full", FLAC, 600.0, 10**9)
-    assert done.no_room == "No space left on device"
+        done = convert_file(str(path), identity_of(file), "/dev/full", FLAC, 600.0, 10**9)
+    assert done.write_error == "No space left on device"

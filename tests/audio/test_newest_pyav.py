@@ -15,7 +15,7 @@ from pathlib import Path
 import av
 import pytest
 
-from nearsong.audio.write import ENDINGS
+from nearsong.audio.write import EXTENSIONS
 
 from .conftest import FORMATS
 
@@ -26,18 +26,18 @@ REPORT = """
 import json, sys
 import av
 from nearsong.audio import load_audio
-from nearsong.audio.convert import Form, convert_file, facts_of
+from nearsong.audio.convert import AudioFormat, convert_file, identity_of
 from nearsong.audio.write import write_audio
 
-folder, endings, *paths = sys.argv[1:]
+folder, extensions, *paths = sys.argv[1:]
 samples = {path: load_audio(path, sample_rate=24_000) for path in paths}
-written = [write_audio(f"{folder}/new.{ending}", samples[paths[0]], 24_000) for ending in endings.split()]
+written = [write_audio(f"{folder}/new.{ending}", samples[paths[0]], 24_000) for ending in extensions.split()]
 converted = []
-for form in (Form(), Form(128)):
+for audio_format in (AudioFormat(), AudioFormat(128)):
     for path in paths:
         with open(path, "rb", buffering=0) as file:
-            target = f"{folder}/converted.{form.ending}"
-            convert_file(path, facts_of(file), target, form, 60.0, 10**8)
+            target = f"{folder}/converted.{audio_format.extension}"
+            convert_file(path, identity_of(file), target, audio_format, 60.0, 10**8)
             converted.append(len(load_audio(target, sample_rate=24_000)) / 24_000)
 report = {
     "pyav": av.__version__,
@@ -89,7 +89,7 @@ def test_every_format_is_read_written_and_converted_with_the_newest_pyav(newest_
     mp3 = (tmp_path / "song.mp3").read_bytes()
     latin.write_bytes(b"ID3\x03\0\0\0\0\0" + bytes([len(frame)]) + frame + mp3)
     done = subprocess.run(
-        [python, "-W", "error", "-c", REPORT, str(tmp_path), " ".join(ENDINGS), *paths, str(latin)],
+        [python, "-W", "error", "-c", REPORT, str(tmp_path), " ".join(EXTENSIONS), *paths, str(latin)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": f"{packages}{os.pathsep}{ROOT / 'src'}"},

@@ -1,18 +1,17 @@
-"""Whether browsers play a file: told by what is in it, not by its name, and without decoding anything."""
+"""Whether browsers play a file: decided by what is in it, not by its name, and without decoding anything."""
 
 import io
 
-import av
 import numpy as np
 import pytest
 import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffmpeg_files import write_ffmpeg
 from nearsong.audio.playable import is_playable, is_playable_by_name
-from nearsong.library.file_tags import write_tags
-from nearsong.library.records import Tags
-from nearsong.library.walk import ENDINGS
+from nearsong.audio.tags import Tags, write_tags
+from nearsong.library.files.find import ENDINGS
 
 from .conftest import FORMATS, tone
 
@@ -59,18 +58,9 @@ def test_wav_is_played_if_browsers_know_its_codec(tmp_path, subtype, wanted):
      ("libopus", "ogg", "s16", True)],
 )  # fmt: skip
 def test_other_codecs_and_containers(tmp_path, codec, container, layout, wanted):
-    path = tmp_path / "song"
     sound = tone(48_000).reshape(1, -1)
-    with av.open(str(path), "w", format=container) as file:
-        stream = file.add_stream(codec, rate=48_000, layout="mono")
-        stream.codec_context.format = layout
-        values = sound if layout == "fltp" else np.round(sound * 32_767).astype(np.int16)
-        frame = av.AudioFrame.from_ndarray(values, format=layout, layout="mono")
-        frame.sample_rate, frame.pts = 48_000, 0
-        for part in (frame, None):
-            for packet in stream.encode(part):
-                if packet.size:  # FLAC's last one only tells of its head
-                    file.mux(packet)
+    values = sound if layout == "fltp" else np.round(sound * 32_767).astype(np.int16)
+    path = write_ffmpeg(tmp_path / "song", values, 48_000, codec, container, layout, is_stored_so=True)
     assert plays(path) is wanted
 
 
@@ -82,15 +72,8 @@ def test_speech_in_ogg_is_not_played(tmp_path):
 
 def test_an_mp4_whose_index_comes_first_or_after_the_sound_is_the_same(tmp_path):
     for options in ({}, {"movflags": "faststart"}):
-        path = tmp_path / "song.m4a"
-        with av.open(str(path), "w", format="ipod", options=options) as file:
-            stream = file.add_stream("alac", rate=44_100, layout="mono")
-            samples = np.round(tone(44_100) * 32_767).astype(np.int16).reshape(1, -1)
-            frame = av.AudioFrame.from_ndarray(samples, format="s16p", layout="mono")
-            frame.sample_rate = 44_100
-            for part in (frame, None):
-                for packet in stream.encode(part):
-                    file.mux(packet)
+        samples = np.round(tone(44_100) * 32_767).astype(np.int16).reshape(1, -1)
+        path = write_ffmpeg(tmp_path / "song.m4a", samples, 44_100, "alac", "ipod", "s16p", options=options)
         assert plays(path) is False
 
 

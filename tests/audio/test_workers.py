@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,9 +18,11 @@ from nearsong.errors import (
     EmptyAudioError,
     InvalidInputError,
     NearsongError,
+    NotAudioError,
     TooShortAudioError,
     UnreadableAudioError,
 )
+from waiting import wait_for
 
 # Functions for the workers live in a module that a fresh interpreter can import.
 TRICKS = """
@@ -87,7 +88,7 @@ def test_bad_files_are_errors_and_the_rest_goes_on(make_sound, tmp_path):
     short = make_sound("short.wav", "song.wav", seconds=0.02)
     bad = [tmp_path / "empty.mp3", tmp_path / "text.mp3", short, tmp_path / "missing.flac", tmp_path]
     found = dict(map_audio_files(load_frames, [*bad, *good], workers=2))
-    expected = [EmptyAudioError, UnreadableAudioError, TooShortAudioError, UnreadableAudioError, UnreadableAudioError]
+    expected = [EmptyAudioError, NotAudioError, TooShortAudioError, UnreadableAudioError, UnreadableAudioError]
     assert [type(found[path]) for path in bad] == expected
     assert all(found[path].path == str(path) for path in bad)
     assert all(isinstance(found[path], np.ndarray) for path in good)
@@ -105,18 +106,18 @@ def test_a_crash_costs_its_own_file_only(tricks):
         else:
             assert result[0] == path
             assert result[1] != os.getpid()
-    said = {path: str(result) for path, result in results}
-    assert "its decoder crashed (exit code" in said["crash"]
-    assert "exit code 3" in said["exit"]
-    assert said["bug"] == "bug: could not be processed (KeyError: 'oops')."
-    assert "more memory than there is" in said["memory"]
-    assert "does not answer" in said["slow disk"]
+    messages = {path: str(result) for path, result in results}
+    assert "crashed its decoder (exit code" in messages["crash"]
+    assert "exit code 3" in messages["exit"]
+    assert messages["bug"] == "bug: could not be processed (KeyError: 'oops')."
+    assert "more memory than is available" in messages["memory"]
+    assert "does not answer" in messages["slow disk"]
 
 
 def test_a_file_that_takes_too_long_is_left_out(tricks):
     found = dict(map_audio_files(tricks.trick, ["a", "hang", "b"], workers=1, timeout=2.0))
     assert isinstance(found["hang"], AudioTimeoutError)
-    assert str(found["hang"]) == "hang: took longer than 2.0 s to read; it was left out."
+    assert str(found["hang"]) == "hang: took longer than 2.0 s to read and was skipped."
     assert found["a"][0] == "a"
     assert found["b"][0] == "b"
 
@@ -175,15 +176,12 @@ def test_workers_end_when_their_parent_is_killed(tmp_path, files):
         worker = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not Path(f"/proc/{worker}").exists()
+    wait_for(lambda: not Path(f"/proc/{worker}").exists())
 
 
 @pytest.mark.parametrize("n_files", [1, 50])
 @pytest.mark.parametrize("how", ["without the line", "from standard input"])
-def test_a_script_that_workers_cannot_start_from_is_told_so(tmp_path, how, n_files):
+def test_a_script_that_workers_cannot_start_from_gets_an_error(tmp_path, how, n_files):
     """Workers of such a script end before they take a file; no file is blamed, and nothing waits for them."""
     script = tmp_path / "scan.py"
     script.write_text(
@@ -195,7 +193,8 @@ def test_a_script_that_workers_cannot_start_from_is_told_so(tmp_path, how, n_fil
     assert ended.returncode == 1
     assert ended.stdout == b""
     assert re.search(
-        rb"NearsongError: worker processes cannot go on .* a script must be a file and call this under `if __name__",
+        rb"NearsongError: worker processes cannot continue .* a script must be a file and call this "
+        rb"under `if __name__ == \"__main__\":`",
         ended.stderr,
     )
 
@@ -207,7 +206,7 @@ def test_settings_that_cannot_work_are_refused():
         next(map_audio_files(load_frames, ["a"], timeout=-1))
     with pytest.raises(InvalidInputError, match=r"nice=5\.5"):
         next(map_audio_files(load_frames, ["a"], nice=5.5))
-    with pytest.raises(InvalidInputError, match="paths holds 5, which is no path"):
+    with pytest.raises(InvalidInputError, match="paths contains 5, which is not a path"):
         next(map_audio_files(load_frames, [5]))
 
 

@@ -14,6 +14,7 @@ import pytest
 from nearsong.audio import load_frames
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import (
+    AudioMemoryError,
     AudioTimeoutError,
     InvalidInputError,
     NearsongError,
@@ -66,10 +67,10 @@ def test_a_file_gives_the_same_as_in_this_process(make_sound):
 def test_a_process_serves_file_after_file_with_arguments_of_its_own_and_ends_with_the_pool(stay):
     others = set(multiprocessing.active_children())  # of other tests in this process
     with AudioWorkers(stay) as workers:
-        first = workers.run("a", "ear 1", 30.0)
-        second = workers.run("b", "ear 2")
-    assert first[:2] == ("a", ("ear 1", 30.0))
-    assert second == ("b", ("ear 2",), first[2])
+        first = workers.run("a", "encoder 1", 30.0)
+        second = workers.run("b", "encoder 2")
+    assert first[:2] == ("a", ("encoder 1", 30.0))
+    assert second == ("b", ("encoder 2",), first[2])
     assert first[2] != os.getpid()
     assert not is_there(first[2])
     assert set(multiprocessing.active_children()) <= others
@@ -77,7 +78,7 @@ def test_a_process_serves_file_after_file_with_arguments_of_its_own_and_ends_wit
 
 def test_a_crash_a_bug_and_a_hang_cost_their_own_file_only(stay):
     with AudioWorkers(stay, timeout=1.0) as workers:
-        with pytest.raises(UnreadableAudioError, match=r"^crash: its decoder crashed \(exit code"):
+        with pytest.raises(UnreadableAudioError, match=r"^crash: crashed its decoder \(exit code"):
             workers.run("crash")
         with pytest.raises(UnreadableAudioError, match=r"^bug: could not be processed \(KeyError: 'oops'\)\.$"):
             workers.run("bug")
@@ -90,7 +91,7 @@ def test_a_crash_a_bug_and_a_hang_cost_their_own_file_only(stay):
 def test_memory_is_limited_and_the_file_that_wants_more_is_refused(stay):
     with AudioWorkers(stay, memory=256 << 20) as workers:
         assert workers.run("large", 32 << 20) == 32 << 20
-        with pytest.raises(UnreadableAudioError, match="more memory than there is"):
+        with pytest.raises(AudioMemoryError, match="more memory than is available"):
             workers.run("large", 1 << 30)
         assert workers.run("large", 32 << 20) == 32 << 20
     with AudioWorkers(stay) as workers:
@@ -129,26 +130,26 @@ def test_warmed_processes_are_there_before_the_first_file(stay):
 def test_closing_gives_up_the_file_in_hand_and_takes_no_more(stay):
     workers = AudioWorkers(stay, timeout=None)
     workers.warm()
-    told = []
+    reported = []
 
     def wait_for_it() -> None:
         try:
             workers.run("hang")
         except NearsongError as error:
-            told.append(str(error))
+            reported.append(str(error))
 
     waiting = threading.Thread(target=wait_for_it)
     waiting.start()
     time.sleep(0.3)
     workers.close()
     waiting.join(30)
-    assert told == ["these worker processes are closed; make new ones."]
-    with pytest.raises(NearsongError, match="these worker processes are closed; make new ones"):
+    assert reported == ["these worker processes are closed; create new ones."]
+    with pytest.raises(NearsongError, match="these worker processes are closed; create new ones"):
         workers.run("a")
     workers.close()  # twice is once
 
 
-def test_it_starts_from_any_thread_and_ctrl_c_is_still_heard_there(stay):
+def test_it_starts_from_any_thread_and_ctrl_c_still_works_there(stay):
     with AudioWorkers(stay) as workers, ThreadPoolExecutor(1) as threads:
         assert threads.submit(workers.run, "a").result()[0] == "a"
         masked = threads.submit(signal.pthread_sigmask, signal.SIG_BLOCK, set()).result()
@@ -162,5 +163,5 @@ def test_settings_that_cannot_work_are_refused():
         AudioWorkers(load_frames, timeout=-1)
     with pytest.raises(InvalidInputError, match="memory=0"):
         AudioWorkers(load_frames, memory=0)
-    with AudioWorkers(load_frames) as workers, pytest.raises(InvalidInputError, match="paths holds 5"):
+    with AudioWorkers(load_frames) as workers, pytest.raises(InvalidInputError, match="paths contains 5"):
         workers.run(5)

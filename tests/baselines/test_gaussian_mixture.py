@@ -110,7 +110,7 @@ def test_a_wrong_parameter_is_named(parameters, message):
 
 
 def test_songs_of_different_width_are_named():
-    with pytest.raises(InvalidInputError, match="song 1 has 2 features a frame where the others have 3"):
+    with pytest.raises(InvalidInputError, match="song 1 has 2 features per frame, the other songs have 3"):
         GaussianMixtureSimilarity().fit([np.eye(3), np.eye(2)])
-    with pytest.raises(InvalidInputError, match="query 0 has 2 features a frame and the fitted songs 3"):
+    with pytest.raises(InvalidInputError, match="query 0 has 2 features per frame, the fitted songs have 3"):
         GaussianMixtureSimilarity().fit([np.eye(3)]).distances([np.eye(2)])

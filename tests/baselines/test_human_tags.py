@@ -28,7 +28,7 @@ def test_binary_tags_are_ranked_by_cosine_and_counts_are_read_as_1(form):
 
 def test_tfidf_is_the_papers_formula_fitted_on_the_database_alone():
     songs, queries = random_tags(2), random_tags(3, n=7)
-    songs[:, 5] = 0.0  # a tag no fitted song carries counts nothing
+    songs[:, 5] = 0.0  # a tag that no fitted song has does not count
     songs[:, 0] = 1.0  # as does one that all carry
     ranker = HumanTags("tfidf").fit(songs)
     idf = [np.log(30 / n) if n else 0.0 for n in songs.sum(axis=0)]
@@ -69,31 +69,31 @@ def test_distances_lie_between_0_and_1(tags, weighting):
 def test_the_matrix_has_a_1_where_a_song_names_the_tag(song_tags):
     if not any(song_tags):
         return
-    carries, vocabulary = tag_matrix(song_tags)
+    has_tag, vocabulary = tag_matrix(song_tags)
     assert vocabulary == sorted({tag for tags in song_tags for tag in tags})
     expected = [[float(tag in tags) for tag in vocabulary] for tags in song_tags]
-    np.testing.assert_array_equal(carries.toarray(), expected)
-    assert carries.has_canonical_format
+    np.testing.assert_array_equal(has_tag.toarray(), expected)
+    assert has_tag.has_canonical_format
 
 
 def test_a_given_vocabulary_orders_the_columns_and_drops_other_tags():
-    carries, vocabulary = tag_matrix([["b", "x"], ["a"], []], vocabulary=["c", "b", "a"])
+    has_tag, vocabulary = tag_matrix([["b", "x"], ["a"], []], vocabulary=["c", "b", "a"])
     assert vocabulary == ["c", "b", "a"]
-    np.testing.assert_array_equal(carries.toarray(), [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(has_tag.toarray(), [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: HumanTags("idf").fit([[1]]), "weighting='idf' is unknown; choose one of binary, tfidf"),
-        (lambda: HumanTags().fit([[1, -1]]), "songs has an entry of -1; use 1 for a tag a song carries"),
+        (lambda: HumanTags().fit([[1, -1]]), "songs has an entry of -1; use 1 where a song has a tag"),
         (lambda: HumanTags().fit([[1, np.nan]]), "songs has a NaN"),
         (lambda: HumanTags().fit(np.ones((0, 2))), r"songs has shape \(0, 2\)"),
-        (lambda: HumanTags().fit([[1, 0]]).transform([[1]]), "songs has 1 features and the fitted songs 2"),
-        (lambda: tag_matrix(["rock"]), "the tags of song 0 are the string 'rock'; a list of tags is needed"),
-        (lambda: tag_matrix([]), "0 songs and 0 tags came"),
-        (lambda: tag_matrix([[], []]), "2 songs and 0 tags came"),
-        (lambda: tag_matrix([["a"]], ["a", "b", "a"]), "vocabulary names 'a' more than once"),
+        (lambda: HumanTags().fit([[1, 0]]).transform([[1]]), "songs has 1 features, the fitted songs have 2"),
+        (lambda: tag_matrix(["rock"]), "the tags of song 0 are the string 'rock'; give a list of tags"),
+        (lambda: tag_matrix([]), "got 0 songs and 0 tags"),
+        (lambda: tag_matrix([[], []]), "got 2 songs and 0 tags"),
+        (lambda: tag_matrix([["a"]], ["a", "b", "a"]), "vocabulary has 'a' more than once"),
     ],
 )
 def test_a_mistake_is_named(call, message):

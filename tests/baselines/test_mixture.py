@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 from nearsong.baselines import DiagonalMixture, fit_mixture, fit_mixtures
 from nearsong.baselines.kernels import em_pass, exp2_all
-from nearsong.baselines.mixture import SMALLEST_VARIANCE
+from nearsong.baselines.mixture import MIN_VARIANCE
 from nearsong.baselines.songs import map_in_threads
 from nearsong.errors import InvalidInputError
 
@@ -41,7 +41,7 @@ def test_log_density_is_scipys():
     np.testing.assert_allclose(mixture.log_density(frames), logsumexp(parts, axis=0), rtol=1e-12)
 
 
-def test_log_density_does_not_underflow_far_away():
+def test_log_density_does_not_underflow_far_out():
     mixture = DiagonalMixture([0.5, 0.5], [[0.0], [1.0]], [[1.0], [1.0]])
     assert mixture.log_density([[1e6]])[0] == pytest.approx(-0.5 * (1e6 - 1) ** 2, rel=1e-9)
 
@@ -63,10 +63,10 @@ def test_samples_have_the_mixtures_mean_and_variance():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (([[1.0]], [[0.0]], [[1.0]]), r"weights of shape \(1, 1\)"),
-        (([1.0], [0.0], [1.0]), r"means of shape \(1,\)"),
+        (([[1.0]], [[0.0]], [[1.0]]), r"weights have shape \(1, 1\)"),
+        (([1.0], [0.0], [1.0]), r"means \(1,\)"),
         (([0.5, 0.5], [[0.0]], [[1.0]]), "2 weights, means of shape"),
-        (([1.0], [[0.0]], [[1.0, 2.0]]), "they must belong together"),
+        (([1.0], [[0.0]], [[1.0, 2.0]]), "give one weight, mean and variance per component"),
         (([1.0], [[np.nan]], [[1.0]]), "a mean that is not finite"),
         (([1.0], [[0.0]], [[0.0]]), "a variance that is not above 0"),
         (([0.5, 0.6], [[0.0], [1.0]], [[1.0], [1.0]]), "weights must be above 0 and sum to 1"),
@@ -99,18 +99,18 @@ def test_a_pass_adds_up_shares_as_the_definition_says(n, hard):
     k, d = 5, 4
     frames = rng.standard_normal((n, d)).astype(np.float32)
     means = rng.standard_normal((k, d)).astype(np.float32)
-    halves = rng.uniform(0.2, 2, (k, d)).astype(np.float32)
+    precisions = rng.uniform(0.2, 2, (k, d)).astype(np.float32)
     constants = rng.standard_normal(k).astype(np.float32)
     counts, firsts, seconds = np.full(k, 9.0), np.full((k, d), 9.0), np.full((k, d), 9.0)
-    total = em_pass(np.ascontiguousarray(frames.T), hard, constants, means, halves, counts, firsts, seconds)
+    total = em_pass(np.ascontiguousarray(frames.T), hard, constants, means, precisions, counts, firsts, seconds)
 
-    away = frames[:, None].astype(np.float64) - means
-    scores = constants - (halves * away**2).sum(axis=2)
+    differences = frames[:, None].astype(np.float64) - means
+    scores = constants - (precisions * differences**2).sum(axis=2)
     shares = np.eye(k)[scores.argmax(axis=1)] if hard else np.exp2(scores) / np.exp2(scores).sum(axis=1)[:, None]
     assert total == pytest.approx(0.0 if hard else np.log2(np.exp2(scores).sum(axis=1)).sum(), rel=1e-5)
     np.testing.assert_allclose(counts, shares.sum(axis=0), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(firsts, np.einsum("nk,nkd->kd", shares, away), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(seconds, np.einsum("nk,nkd->kd", shares, away**2), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(firsts, np.einsum("nk,nkd->kd", shares, differences), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(seconds, np.einsum("nk,nkd->kd", shares, differences**2), rtol=1e-4, atol=1e-4)
 
 
 # EM
@@ -200,7 +200,7 @@ def test_digital_silence_has_one_narrow_component(value, dtype):
     mixture = fit_mixture(frames)
     np.testing.assert_array_equal(mixture.weights, [1.0])
     np.testing.assert_allclose(mixture.means[0], frames[0].astype(float), rtol=1e-12)
-    np.testing.assert_allclose(mixture.variances, SMALLEST_VARIANCE)
+    np.testing.assert_allclose(mixture.variances, MIN_VARIANCE)
     assert np.isfinite(mixture.log_density(frames)).all()
 
 
@@ -215,7 +215,7 @@ def test_a_song_that_begins_in_silence_and_a_feature_that_never_moves_have_a_fin
     floor = 1e-3 * frames[:, moving].var(axis=0, dtype=np.float64)
     assert (mixture.variances[:, moving] >= floor * (1 - 1e-6)).all()
     np.testing.assert_allclose(mixture.variances[:, moving].min(axis=0), floor, rtol=1e-5)  # the silence
-    np.testing.assert_allclose(mixture.variances[:, 7], SMALLEST_VARIANCE)
+    np.testing.assert_allclose(mixture.variances[:, 7], MIN_VARIANCE)
 
 
 @pytest.mark.parametrize("n_frames", [1, 2, 5])
@@ -277,11 +277,11 @@ def test_songs_are_read_only_a_few_ahead():
     read, seen = [], []
 
     def songs():
-        for place in range(50):
-            read.append(place)
-            yield place
+        for number in range(50):
+            read.append(number)
+            yield number
 
-    for result in map_in_threads(lambda place: place, songs(), threads=2):
+    for result in map_in_threads(lambda number: number, songs(), threads=2):
         seen.append(result)
         assert len(read) - len(seen) <= 5
     assert seen == list(range(50))
@@ -300,19 +300,19 @@ FRAMES = np.eye(3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fit_mixture([1.0, 2.0]), r"frames came as float64 of shape \(2,\)"),
+        (lambda: fit_mixture([1.0, 2.0]), r"frames is float64 of shape \(2,\)"),
         (lambda: fit_mixture([[np.nan]]), "frames has a NaN or infinite value, first in frame 0"),
         (lambda: fit_mixture(FRAMES, 0), "n_components=0 must be"),
         (lambda: fit_mixture(FRAMES, seed=-1), "seed=-1 must be"),
         (lambda: fit_mixture(FRAMES, max_iter=0), "max_iter=0 must be"),
         (lambda: fit_mixture(FRAMES, tol=0), "tol=0 must be"),
         (lambda: fit_mixture(FRAMES, variance_floor=-1.0), "variance_floor=-1.0 must be"),
-        (lambda: fit_mixture(FRAMES[:, :2], start=fit_mixture(FRAMES)), "start has 3 features a frame"),
-        (lambda: fit_mixtures([FRAMES, FRAMES[:, :2]]), "song 1 has 2 features a frame where the others have 3"),
-        (lambda: fit_mixtures([FRAMES, FRAMES[:0]]), r"song 1 came as float64 of shape \(0, 3\)"),
-        (lambda: fit_mixtures(FRAMES), r"song 0 came as float64 of shape \(3,\)"),
+        (lambda: fit_mixture(FRAMES[:, :2], start=fit_mixture(FRAMES)), "start has 3 features per frame"),
+        (lambda: fit_mixtures([FRAMES, FRAMES[:, :2]]), "song 1 has 2 features per frame, the other songs have 3"),
+        (lambda: fit_mixtures([FRAMES, FRAMES[:0]]), r"song 1 is float64 of shape \(0, 3\)"),
+        (lambda: fit_mixtures(FRAMES), r"song 0 is float64 of shape \(3,\)"),
         (lambda: fit_mixtures([FRAMES], threads=0), "threads=0 must be"),
-        (lambda: fit_mixture(FRAMES).log_density(FRAMES[:, :1]), "frames has 1 features a frame"),
+        (lambda: fit_mixture(FRAMES).log_density(FRAMES[:, :1]), "frames has 1 features per frame"),
         (lambda: fit_mixture(FRAMES).sample(0, np.random.default_rng()), "n=0 must be"),
     ],
 )

@@ -80,7 +80,7 @@ def test_the_most_extreme_songs_the_checks_let_in_have_a_finite_density():
     silence = DiagonalMixture([1.0], np.full((1, 3), 1e15), np.full((1, 3), 1e-6))
     other = DiagonalMixture([1.0], np.full((1, 3), -1e15), np.full((1, 3), 1e-6))
     two = DiagonalMixture([0.5, 0.5], np.array([[0.0] * 3, [1e15] * 3]), np.full((2, 3), 1e-6))
-    for mixtures in ([silence, other], [silence, other, two]):  # with and without places to fill up
+    for mixtures in ([silence, other], [silence, other, two]):  # with and without padding
         table = MixtureBank(mixtures).mean_log_densities([silence.means, other.means])
         expected = [directly(mixtures, sample) for sample in (silence.means, other.means)]
         # 1e36 variances between the means: double precision knows which song is which, and no digit of the rest
@@ -131,7 +131,7 @@ def test_blocks_change_nothing_but_the_last_digits(monkeypatch):
     mixtures = songs_as_mixtures(rng, 50, k=3, d=7)
     samples = [rng.normal(5, 10, (3000, 7))]
     expected = MixtureBank(mixtures).mean_log_densities(samples)
-    for name, value in [("_FRAMES_AT_ONCE", 100), ("_FRAMES_A_ROUND", 700), ("_BLOCK_BYTES", 5000)]:
+    for name, value in [("_BLOCK_FRAMES", 100), ("_ROUND_FRAMES", 700), ("_BLOCK_BYTES", 5000)]:
         monkeypatch.setattr(mixture_bank, name, value)
         np.testing.assert_allclose(MixtureBank(mixtures).mean_log_densities(samples), expected, rtol=1e-6)
 

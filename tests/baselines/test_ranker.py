@@ -109,7 +109,7 @@ def test_every_method_ranks_the_song_itself_first(ranker, songs):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (np.ones(4), "queries has 4 features and the fitted songs 5"),
+        (np.ones(4), "queries has 4 features, the fitted songs have 5"),
         (np.ones((2, 5)), r"query has shape \(2, 5\); rank takes one song"),
         (np.array([1, np.nan, 0, 0, 0]), "queries has a NaN"),
         (3.0, r"query has shape \(\); rank takes one song"),
@@ -124,13 +124,13 @@ def test_a_wrong_query_vector_is_named(ranker, songs, query, message):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (np.ones((9, 4)), "4 features a frame"),
-        (np.ones(3), r"song 0 came as float64 of shape \(3,\); frames x features"),
-        (np.ones((0, 3)), r"song 0 came as float64 of shape \(0, 3\)"),
+        (np.ones((9, 4)), "4 features per frame"),
+        (np.ones(3), r"song 0 is float64 of shape \(3,\); give frames x features"),
+        (np.ones((0, 3)), r"song 0 is float64 of shape \(0, 3\)"),
         (np.array([[1, 2, 3], [1, np.nan, 0]]), "song 0 has a NaN or infinite value, first in frame 1"),
         (np.array([[1, 2, np.inf]]), "song 0 has a NaN or infinite value, first in frame 0"),
         (np.array([[1, 2, 1e20]]), r"song 0 has a value of 1.0e\+20; no audio feature is that large"),
-        (np.array([["a", "b", "c"]]), "song 0 came as <U1"),
+        (np.array([["a", "b", "c"]]), "song 0 is <U1"),
         ([[1.0, 2.0, 3.0], [1.0]], "song 0 cannot be read as an array of frames"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line without a new process: the same `main`, much sooner."""
+"""Run the command line in this process: the same `main`, without the start-up time."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from nearsong.cli import main
 
 
 @dataclass(frozen=True)
-class Said:
+class Result:
     returncode: int
     stdout: str
     stderr: str
@@ -21,15 +21,15 @@ class Said:
 
 @pytest.fixture
 def nearsong():
-    """Return a function that runs a command as `nearsong --library PLACE ...` would."""
+    """Return a function that runs a command as `nearsong --library ADDRESS ...` would."""
 
-    def run(*arguments, library=None, **environment) -> Said:
-        place = [] if library is None else ["--library", str(library)]
+    def run(*arguments, library=None, **environment) -> Result:
+        options = [] if library is None else ["--library", str(library)]
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
         with (
-            mock.patch.dict(os.environ, kept | environment, clear=True),
-            mock.patch.object(sys, "argv", ["nearsong", *place, *map(str, arguments)]),
+            mock.patch.dict(os.environ, clean | environment, clear=True),
+            mock.patch.object(sys, "argv", ["nearsong", *options, *map(str, arguments)]),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
@@ -38,8 +38,8 @@ def nearsong():
                 main()
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        said = Said(code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode())
-        assert "Traceback" not in said.stderr
-        return said
+        result = Result(code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode())
+        assert "Traceback" not in result.stderr
+        return result
 
     return run

@@ -1,4 +1,4 @@
-"""The demo: a first evening on one's own music, and on music it makes up."""
+"""The demo on the user's own music, and on synthesised music."""
 
 import subprocess
 import sys
@@ -13,24 +13,24 @@ def demo(*arguments):
     return done.stdout
 
 
-def test_the_demo_on_ones_own_music_ends_with_what_learning_changed(styled_music, tmp_path):
+def test_the_demo_on_own_music_ends_with_what_learning_changed(styled_music, tmp_path):
     listens = music_library.write_listens(tmp_path / "listens.csv")
-    said = demo("--folder", tmp_path / "demo", "--music", styled_music, "--listens", listens)
+    printed = demo("--folder", tmp_path / "demo", "--music", styled_music, "--listens", listens)
     for command in ("scan", "listens import", "train", "similar", "playlist", "map", "status"):
-        assert f"$ nearsong {command}" in said
-    assert "nearest by sound alone" in said
-    assert "✓" in said
-    assert "Held-out AUC:" in said
+        assert f"$ nearsong {command}" in printed
+    assert "similar sound" in printed
+    assert "✓" in printed
+    assert "Held-out AUC:" in printed
     assert (tmp_path / "demo" / "evening.m3u8").exists()
     assert (tmp_path / "demo" / "map.html").exists()
 
 
-def test_the_demo_makes_its_own_music_and_says_when_it_is_too_little_to_learn_from(tmp_path):
-    said = demo("--folder", tmp_path / "demo", "--artists", 9)
-    assert "9 artists are few to learn from" in said
-    assert "(native metric)" in said
+def test_the_demo_synthesises_music_and_reports_when_it_is_too_little_to_learn_from(tmp_path):
+    printed = demo("--folder", tmp_path / "demo", "--artists", 9)
+    assert "Scan music by more artists: training needs 25, the library has 9" in printed
+    assert "(sound alone)" in printed
     endings = {path.suffix for path in (tmp_path / "demo").rglob("music/**/*.*")}
     assert len(endings) >= 4
     again = demo("--folder", tmp_path / "demo", "--artists", 9)
-    assert "Making up" not in again
-    assert "known already" in again
+    assert "Creating" not in again
+    assert "already imported" in again

@@ -7,6 +7,7 @@ import pytest
 from nearsong.cli.experiment import _decades, _numbers, _words
 from nearsong.errors import InvalidInputError
 from nearsong.experiment import make_dataset
+from nearsong.experiment.methods.registry import METHODS
 
 
 def nearsong(*arguments, code=0):
@@ -28,7 +29,7 @@ def test_lists_and_ranges_are_read():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1e2:x", "is not a range such as 1e-2:1e9"),
+        ("1e2:x", "is not a range; write 1e-2:1e9"),
         ("1e3:1e1", "runs backwards"),
         ("-1:5", "is not a range"),
         ("a,b", "is not a list of numbers"),
@@ -48,18 +49,18 @@ def run(tmp_path_factory):
     return folder, options, done
 
 
-def test_an_experiment_runs_and_says_what_next(run):
+def test_an_experiment_runs_and_names_the_next_command(run):
     folder, _, done = run
     settings = json.loads((folder / "run" / "run.json").read_text())["settings"]
     assert (settings["n_splits"], settings["Cs"], settings["losses"]) == (2, [1.0, 100.0], ["auc"])
     assert (folder / "run" / "results.jsonl").stat().st_size
-    assert "left out native_ppk" in done.stderr
-    assert "experiment: 0 of 16" in done.stderr
-    assert "experiment: 16 of 16" in done.stderr
+    assert "Skipped native_ppk" in done.stderr
+    assert "experiment: 0 of 22" in done.stderr
+    assert "experiment: 22 of 22" in done.stderr
     assert f"nearsong experiment report {folder / 'run'}" in done.stderr.replace("\n", "")
 
 
-def test_started_again_with_other_settings_it_says_what_changed(run):
+def test_a_run_with_other_settings_is_refused_with_their_names(run):
     folder, options, _ = run
     done = nearsong("experiment", "run", folder / "data", "--out", folder / "run", *options, "--seed", 7, code=2)
     assert "holds a run with other settings (seed); choose another --out." in done.stderr
@@ -69,7 +70,7 @@ def test_started_again_with_other_settings_it_says_what_changed(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--codebooks", "many"], "is not a list of numbers such as 256,512"),
+        (["--codebooks", "many"], "is not a list of numbers; write 256,512"),
         (["--losses", "hinge"], "losses='hinge' is unknown"),
         (["--methods", "magic"], "methods='magic' is unknown"),
         (["--min-listeners", "99999"], "lower --min-listeners"),
@@ -80,6 +81,11 @@ def test_bad_options_are_one_line(run, tmp_path, options, message):
     done = nearsong("experiment", "run", folder / "data", "--out", tmp_path / "other", *options, code=2)
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_methods_are_those_of_the_registry():
+    listed = nearsong("experiment", "methods").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(METHODS)
 
 
 def test_a_folder_without_data_is_one_line(tmp_path):

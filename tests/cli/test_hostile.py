@@ -1,4 +1,4 @@
-"""Names and tags come from strangers: what is printed obeys nobody, and nothing ends in a traceback."""
+"""Names and tags are untrusted: they cannot control the terminal, and nothing ends in a traceback."""
 
 import json
 import os
@@ -28,35 +28,35 @@ def retitle(library, **columns):
 def test_escape_sequences_in_tags_do_not_reach_the_terminal(nearsong, library):
     retitle(library, artist="\x1b]0;owned\x07band", title="\x1b[2Jsong\nnext [bold]loud[/bold]")
     for arguments in (["similar", 1, "--why"], ["playlist", 1, "--length", 3]):
-        said = nearsong(*arguments, library=library)
-        assert said.returncode == 0, said.stderr
-        assert "\x1b]" not in said.stdout
-        assert "\x1b[2J" not in said.stdout
-        assert "[bold]loud" in said.stdout
+        result = nearsong(*arguments, library=library)
+        assert result.returncode == 0, result.stderr
+        assert "\x1b]" not in result.stdout
+        assert "\x1b[2J" not in result.stdout
+        assert "[bold]loud" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["foo [/b] bar", "[live] nothing", "\x1b[2J"])
-def test_an_error_shows_names_as_they_are(nearsong, library, name):
-    said = nearsong("similar", name, library=library)
-    assert said.returncode == 2
-    assert "Traceback" not in said.stderr
-    assert len(said.stderr.strip().splitlines()) == 1
-    assert name.replace("\x1b", r"\x1b") in said.stderr
+def test_an_error_prints_names_without_interpreting_them(nearsong, library, name):
+    result = nearsong("similar", name, library=library)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert name.replace("\x1b", r"\x1b") in result.stderr
 
 
 @pytest.mark.parametrize("width", [60, 80, 118, 200])
 def test_ids_and_numbers_are_never_cut(nearsong, library, width):
     retitle(library, artist="An Artist With a Name That Goes On and On " * 3, title="A Title of Some Length " * 6)
-    said = nearsong("similar", 1, "-n", 3, library=library, COLUMNS=str(width)).stdout
+    result = nearsong("similar", 1, "-n", 3, library=library, COLUMNS=str(width)).stdout
     answer = json.loads(nearsong("similar", 1, "-n", 3, "--json", library=library).stdout)
-    rows = said.splitlines()[-3:]
-    for row, one in zip(rows, answer["songs"], strict=True):
-        assert row.split()[-1] == str(one["id"])
-        assert f"{one['distance']:.3f}" in row.split()
+    rows = result.splitlines()[-3:]
+    for row, song in zip(rows, answer["songs"], strict=True):
+        assert row.split()[-1] == str(song["id"])
+        assert f"{song['distance']:.3f}" in row.split()
         assert len(row) <= width
 
 
-def test_names_that_are_no_text_are_shown_as_well_as_can_be(nearsong, tmp_path):
+def test_names_that_are_not_utf8_are_printed(nearsong, tmp_path):
     folder = os.fsencode(tmp_path) + b"/music/B\xe9la"
     os.makedirs(folder)
     for i in range(3):
@@ -66,13 +66,13 @@ def test_names_that_are_no_text_are_shown_as_well_as_can_be(nearsong, tmp_path):
         file.write(b"nothing")
     library = tmp_path / "l.sqlite"
     for arguments in (["scan", tmp_path / "music"], ["similar", 1], ["status", "--unreadable"]):
-        said = nearsong(*arguments, library=library)
-        assert said.returncode == 0, said.stderr
+        result = nearsong(*arguments, library=library)
+        assert result.returncode == 0, result.stderr
     command = [sys.executable, "-m", "nearsong", "--library", str(library), "similar", "1", "--json"]
     strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
-    said = subprocess.run(command, capture_output=True, timeout=120, env=strict)
-    assert said.returncode == 0, said.stderr
-    assert json.loads(said.stdout)["songs"]
+    result = subprocess.run(command, capture_output=True, timeout=120, env=strict)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["songs"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_names_that_are_no_text_are_shown_as_well_as_can_be(nearsong, tmp_path):
     ],
 )
 def test_odd_numbers_and_paths_are_one_line_and_exit_code_2(nearsong, library, arguments):
-    said = nearsong(*arguments, library=library)
-    assert said.returncode == 2
-    lines = [line for line in said.stderr.strip().splitlines() if "..." not in line]
-    assert len(lines) == 1, said.stderr
+    result = nearsong(*arguments, library=library)
+    assert result.returncode == 2
+    lines = [line for line in result.stderr.strip().splitlines() if "..." not in line]
+    assert len(lines) == 1, result.stderr

@@ -1,4 +1,4 @@
-"""The command line as a person meets it."""
+"""The command line's entry point: version, help, unknown commands."""
 
 import subprocess
 import sys
@@ -6,17 +6,17 @@ import sys
 import nearsong
 
 
-def nearsong_says(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_nearsong(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "nearsong", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_version_is_the_package_version():
-    assert nearsong_says("--version").stdout.strip() == f"nearsong {nearsong.__version__}"
+    assert run_nearsong("--version").stdout.strip() == f"nearsong {nearsong.__version__}"
 
 
 def test_help_lists_the_commands():
-    answer = nearsong_says("--help")
+    answer = run_nearsong("--help")
     assert answer.returncode == 0
     for command in (
         "scan",
@@ -33,7 +33,7 @@ def test_help_lists_the_commands():
         assert f" {command} " in answer.stdout
 
 
-def test_help_does_not_wait_for_the_numerics():
+def test_help_does_not_import_numerical_libraries():
     code = (
         "import sys; sys.argv = ['nearsong', '--help']\n"
         "from nearsong.cli import main\n"
@@ -46,4 +46,4 @@ def test_help_does_not_wait_for_the_numerics():
 
 
 def test_an_unknown_command_is_refused_with_exit_code_2():
-    assert nearsong_says("sing").returncode == 2
+    assert run_nearsong("sing").returncode == 2

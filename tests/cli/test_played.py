@@ -1,18 +1,18 @@
-"""What was played through the service, on the command line: listed like any history, and forgotten like one."""
+"""Plays recorded by the service are listed and removed like any listening history."""
 
 from nearsong.library import Library
 
 
 def test_plays_are_listed_as_a_history_and_removed_like_one(nearsong, trained, tmp_path):
     library = tmp_path / "library.sqlite"
-    trained.played.note_all([(3, None), (4, None)])
-    said = nearsong("listens", "list", library=library)
-    assert said.returncode == 0, said.stderr
-    (line,) = [line for line in said.stdout.splitlines() if "played with nearsong" in line]
-    number, rows, form = line.split()[:3]
-    assert (rows, form) == ("2", "played")
-    said = nearsong("listens", "remove", number, library=library)
-    assert (said.returncode, said.stdout.split(";")[0]) == (0, "1 history forgotten")
+    trained.play_log.record_all([(3, None), (4, None)])
+    result = nearsong("listens", "list", library=library)
+    assert result.returncode == 0, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if "played with nearsong" in line]
+    history_id, rows, format_name = line.split()[:3]
+    assert (rows, format_name) == ("2", "played")
+    result = nearsong("listens", "remove", history_id, library=library)
+    assert (result.returncode, result.stdout.split(".")[0]) == (0, "1 history removed")
     assert "played with nearsong" not in nearsong("listens", "list", library=library).stdout
     with Library.open(library) as again:
-        assert again.played.count() == 0
+        assert again.play_log.count() == 0

@@ -1,7 +1,8 @@
-"""A first evening on the command line, with real processes; what is printed, what is written, how it ends."""
+"""The commands in the order a new user runs them: what is printed, what is written, exit codes."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import soundfile
 
 import music_library
+from nearsong.library import Library
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
 
@@ -27,61 +29,63 @@ def song(trained):
     return trained.songs()[0]
 
 
-def test_a_first_evening(nearsong, styled_music, tmp_path):
+def test_getting_started(nearsong, styled_music, tmp_path):
     library = tmp_path / "l.sqlite"
     listens = music_library.write_listens(tmp_path / "listens.csv")
-    said = nearsong("scan", styled_music, library=library)
-    assert said.returncode == 0
-    assert "72 audio files" in said.stdout
-    assert "72 songs by 36 artists" in said.stdout
-    assert "hearing songs: 72 of 72" in said.stderr
-    said = nearsong("listens", "import", listens, library=library)
-    assert said.returncode == 0
-    assert "Nobody's Own Band - Nowhere (99)" in said.stdout
-    said = nearsong("train", library=library)
-    assert said.returncode == 0
-    assert all(word in said.stdout for word in ("chance", "popularity", "native", "learned", "half of"))
-    said = nearsong("similar", "Band A0 - Song 0", "-n", "4", library=library)
-    assert said.returncode == 0
-    assert "learned metric" in said.stdout
-    said = nearsong(
+    result = nearsong("scan", styled_music, library=library)
+    assert result.returncode == 0
+    assert "72 audio files" in result.stdout
+    assert "72 songs by 36 artists" in result.stdout
+    assert "analysing songs: 72 of 72" in result.stderr
+    result = nearsong("listens", "import", listens, library=library)
+    assert result.returncode == 0
+    assert "Nobody's Own Band - Nowhere (99)" in result.stdout
+    result = nearsong("train", library=library)
+    assert result.returncode == 0
+    rows = ("Chance", "Popularity", "Sound alone", "Paper: PPK + MLR", "All encoders + MLR", "Listener space")
+    words = (*rows, "Learned: best by validation", "Listeners themselves", "Half of the listeners")
+    assert [word for word in words if word not in result.stdout] == []
+    result = nearsong("similar", "Band A0 - Song 0", "-n", "4", library=library)
+    assert result.returncode == 0
+    assert "(learned from listeners)" in result.stdout
+    result = nearsong(
         "playlist", "Band A0 - Song 0", "--length", 7, "--out", tmp_path / "evening.m3u8", library=library
     )
-    assert said.returncode == 0
+    assert result.returncode == 0
     lines = (tmp_path / "evening.m3u8").read_text().splitlines()
     paths = [line for line in lines if not line.startswith("#")]
     assert len(paths) == 7
     assert all((tmp_path / path).exists() for path in paths)
     assert not any(os.path.isabs(path) for path in paths)
-    said = nearsong("map", "--out", tmp_path / "map.html", library=library)
-    assert said.returncode == 0
+    result = nearsong("map", "--out", tmp_path / "map.html", library=library)
+    assert result.returncode == 0
     assert (tmp_path / "map.html").stat().st_size > 10_000
-    said = nearsong("status", library=library)
-    assert "72 songs by 36 artists" in said.stdout
-    assert "learned" in said.stdout
+    result = nearsong("status", library=library)
+    assert "72 songs by 36 artists" in result.stdout
+    assert "learned" in result.stdout
 
 
-def test_json_is_for_other_programs(nearsong, library, song):
+def test_json_output(nearsong, library, song):
     answer = json.loads(nearsong("similar", song.id, "--json", "-n", 3, library=library).stdout)
     assert answer["seeds"] == [song.name]
-    assert [set(one) >= {"id", "path", "distance", "similarity"} for one in answer["songs"]] == [True] * 3
+    assert [set(song) >= {"id", "path", "distance", "similarity"} for song in answer["songs"]] == [True] * 3
     assert json.loads(nearsong("status", "--json", library=library).stdout)["songs"] == 72
-    made = json.loads(nearsong("playlist", song.id, "--length", 5, "--json", library=library).stdout)
-    assert made["songs"][0]["id"] == song.id
+    playlist = json.loads(nearsong("playlist", song.id, "--length", 5, "--json", library=library).stdout)
+    assert playlist["songs"][0]["id"] == song.id
 
 
 def test_why_is_explained_in_words(nearsong, library, song):
-    said = nearsong("similar", song.id, "--why", library=library)
-    assert said.returncode == 0
-    assert said.stdout.count("because:") == 3
-    assert "both have" in said.stdout
-    assert "listeners:" in said.stdout
+    result = nearsong("similar", song.id, "--why", library=library)
+    assert result.returncode == 0
+    assert result.stdout.count("\nWhy ") == 3
+    assert "both have" in result.stdout
+    assert "Shared listeners:" in result.stdout
 
 
 def test_m3u_to_standard_output_is_nothing_but_the_playlist(nearsong, library, song):
-    said = nearsong("similar", song.id, "--m3u", "-", "-n", 2, library=library)
-    assert said.stdout.splitlines()[0] == "#EXTM3U"
-    assert len([line for line in said.stdout.splitlines() if not line.startswith("#")]) == 2
+    result = nearsong("similar", song.id, "--m3u", "-", "-n", 2, library=library)
+    assert result.stdout.splitlines()[0] == "#EXTM3U"
+    assert len([line for line in result.stdout.splitlines() if not line.startswith("#")]) == 2
 
 
 def test_the_same_seed_gives_the_same_playlist(nearsong, library, song):
@@ -91,27 +95,29 @@ def test_the_same_seed_gives_the_same_playlist(nearsong, library, song):
     assert first != other
 
 
-def test_a_walk_has_both_ends(nearsong, library, trained):
+def test_a_path_has_both_ends(nearsong, library, trained):
     first, last = trained.songs()[0], trained.songs()[-1]
-    said = nearsong("playlist", "--from", first.id, "--to", last.id, "--length", 6, "--json", library=library)
-    ids = [one["id"] for one in json.loads(said.stdout)["songs"]]
+    result = nearsong("playlist", "--from", first.id, "--to", last.id, "--length", 6, "--json", library=library)
+    ids = [song["id"] for song in json.loads(result.stdout)["songs"]]
     assert (ids[0], ids[-1]) == (first.id, last.id)
 
 
 def test_models_are_listed_compared_and_chosen(nearsong, library):
-    said = nearsong("models", library=library)
-    assert "native" in said.stdout
-    assert "learned" in said.stdout
-    assert "in common" in nearsong("models", "compare", 1, 2, library=library).stdout
+    result = nearsong("models", library=library)
+    rows = re.findall(r"^\*? +(\d) +(\w+) +(\w+)[, ]", result.stdout, re.MULTILINE)
+    with Library.open(library, create=False) as opened:
+        assert rows == [(str(row.id), row.kind, row.encoders[0]) for row in opened.models()]
+    assert [kind for _, kind, _ in rows] == ["native", "learned"]
+    assert "share" in nearsong("models", "compare", 1, 2, library=library).stdout
     assert nearsong("models", "use", 1, library=library).returncode == 0
-    assert "native metric" in nearsong("similar", 1, library=library).stdout
+    assert "(sound alone)" in nearsong("similar", 1, library=library).stdout
     assert nearsong("models", "remove", 1, library=library).returncode == 2
 
 
 def test_export_and_import(nearsong, library, tmp_path):
     assert nearsong("export", tmp_path / "model.npz", library=library).returncode == 0
-    said = nearsong("import", tmp_path / "model.npz", library=library)
-    assert "Model 3 answers" in said.stdout
+    result = nearsong("import", tmp_path / "model.npz", library=library)
+    assert "Model 3 is active" in result.stdout
 
 
 def test_the_library_may_be_named_after_the_command_or_in_the_environment(nearsong, library):
@@ -125,37 +131,40 @@ def test_the_library_may_be_named_after_the_command_or_in_the_environment(nearso
         (["similar", "Band"], "Band"),
         (["similar", "zzzz qqqq"], "zzzz qqqq"),
         (["similar", "nowhere.mp3"], "nowhere.mp3"),
-        (["similar", "1", "--years", "soon"], "--years 'soon' is no range of years"),
-        (["playlist"], "no seed came"),
+        (
+            ["similar", "1", "--year-from", "1999", "--year-to", "1990"],
+            "year_from=1999 is above year_to=1990; swap them",
+        ),
+        (["playlist"], "No seed given"),
         (["playlist", "--from", "1"], "--from and --to go together"),
         (["playlist", "1", "--out", "list.txt"], "list.txt"),
         (["playlist", "1", "--diversity", "7"], "diversity=7.0"),
-        (["models", "use", "99"], "there is no model 99"),
-        (["listens", "remove", "99"], "there is no listening history 99"),
+        (["models", "use", "99"], "Model not found: 99"),
+        (["listens", "remove", "99"], "listening history not found: 99"),
         (["listens", "import", "/nowhere/at/all.csv"], "/nowhere/at/all.csv"),
         (["import", "/nowhere/model.npz"], "/nowhere/model.npz"),
-        (["scan", "/nowhere/music"], "/nowhere/music is not there"),
+        (["scan", "/nowhere/music"], "Folder not found: /nowhere/music"),
         (["train", "--unit", "galaxy"], "galaxy"),
         (["train", "--listeners", "aliens"], "aliens"),
         (["demo", "--music", "/tmp"], "--music and --listens go together"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(nearsong, library, arguments, message):
-    said = nearsong(*arguments, library=library)
-    assert said.returncode == 2
-    lines = [line for line in said.stderr.strip().splitlines() if "..." not in line]
+def test_an_error_is_one_line_and_exit_code_2(nearsong, library, arguments, message):
+    result = nearsong(*arguments, library=library)
+    assert result.returncode == 2
+    lines = [line for line in result.stderr.strip().splitlines() if "..." not in line]
     assert len(lines) == 1
     assert message in lines[0]
 
 
-def test_no_library_is_said_with_what_to_do(nearsong, tmp_path):
-    said = nearsong("similar", "1", library=tmp_path / "none.sqlite")
-    assert said.returncode == 2
-    assert "nearsong scan FOLDER" in said.stderr
+def test_a_missing_library_is_reported_with_the_next_step(nearsong, tmp_path):
+    result = nearsong("similar", "1", library=tmp_path / "none.sqlite")
+    assert result.returncode == 2
+    assert "nearsong scan FOLDER" in result.stderr
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_verbose_shows_the_traceback_wherever_it_stands(tmp_path):
+def test_verbose_prints_the_traceback_anywhere_on_the_line(tmp_path):
     command = [sys.executable, "-m", "nearsong", "status", "--library", str(tmp_path / "none"), "--verbose"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
     assert "Traceback" in done.stderr
@@ -165,12 +174,12 @@ def test_verbose_shows_the_traceback_wherever_it_stands(tmp_path):
 def test_a_folder_without_anything_readable_ends_with_1_or_2(nearsong, tmp_path):
     (tmp_path / "music").mkdir()
     (tmp_path / "music" / "bad.mp3").write_bytes(b"not music at all" * 100)
-    said = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
-    assert said.returncode in (1, 2)
-    assert said.stdout + said.stderr
+    result = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
+    assert result.returncode in (1, 2)
+    assert result.stdout + result.stderr
 
 
-def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(nearsong, tmp_path):
+def test_control_c_ends_a_scan_with_130_and_stores_what_was_analysed(nearsong, tmp_path):
     folder = tmp_path / "music" / "Band" / "Album"
     folder.mkdir(parents=True)
     for i in range(60):
@@ -188,7 +197,7 @@ def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(nearsong, tmp_p
         [*command, "--workers", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     ) as process:
         for line in process.stderr:
-            if line.startswith("hearing songs: ") and not line.startswith("hearing songs: 0"):
+            if line.startswith("analysing songs: ") and not line.startswith("analysing songs: 0"):
                 break
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -198,8 +207,8 @@ def test_control_c_ends_a_scan_with_130_and_keeps_what_was_heard(nearsong, tmp_p
     assert "Traceback" not in stderr
     status = json.loads(nearsong("status", "--json", library=tmp_path / "l.sqlite").stdout)
     assert 0 < status["songs"] < 60
-    said = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
-    assert said.returncode == 0
+    result = nearsong("scan", tmp_path / "music", library=tmp_path / "l.sqlite")
+    assert result.returncode == 0
     assert json.loads(nearsong("status", "--json", library=tmp_path / "l.sqlite").stdout)["songs"] == 60
 
 
@@ -208,7 +217,7 @@ COMMANDS = "scan,listens import,train,similar,playlist,map,status,evaluate,model
 
 @pytest.mark.parametrize("command", COMMANDS.split(","))
 def test_help_has_examples(nearsong, command):
-    said = nearsong(*command.split(), "--help")
-    assert said.returncode == 0
-    assert "xample" in said.stdout
-    assert f"nearsong {command}" in " ".join(said.stdout.split())
+    result = nearsong(*command.split(), "--help")
+    assert result.returncode == 0
+    assert "xample" in result.stdout
+    assert f"nearsong {command}" in " ".join(result.stdout.split())

@@ -1,4 +1,4 @@
-"""`nearsong serve`: one line for a mistake, an address when it runs, and a clean end."""
+"""`nearsong serve`: one line for an error, an address when it runs, and a clean end."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from nearsong.web.settings import ServeSettings
 
 @pytest.fixture
 def started(monkeypatch):
-    """What the command would have served, without serving it."""
+    """Return the calls of `serve`, which does nothing."""
     calls = []
     monkeypatch.setattr(
         "nearsong.web.server.serve", lambda library, settings, **more: calls.append((library, settings, more))
@@ -27,36 +27,44 @@ def started(monkeypatch):
 
 
 def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
-    said = nearsong(
+    result = nearsong(
         "serve", "--host", "0.0.0.0", "--port", 9000, "--token", "correct-horse-42", "--host-name", "music.example",
-        "--host-name", "other.example", "--upload-megabytes", 7, "--keep", tmp_path, "--secure-cookie", "--log",
-        "--open", "--no-plays",
+        "--host-name", "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie",
+        "--log", "--open", "--no-plays",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
-    assert said.returncode == 0, said.stderr
+    assert result.returncode == 0, result.stderr
     ((_, settings, more),) = started
     names = ("music.example", "other.example")
     assert settings == ServeSettings(
-        "0.0.0.0", 9000, "correct-horse-42", names, 7, keep=tmp_path, plays=False, secure_cookie=True, verbose=True
+        "0.0.0.0",
+        9000,
+        "correct-horse-42",
+        names,
+        7,
+        save_uploads=tmp_path,
+        plays=False,
+        secure_cookie=True,
+        verbose=True,
     )
     assert more["browser"] is True
 
 
-def test_a_library_that_is_not_there_is_made_and_that_is_said_once(nearsong, started, tmp_path):
-    place = tmp_path / "new" / "library.sqlite"
-    first, again = (nearsong("serve", library=place) for _ in range(2))
+def test_a_missing_library_is_created_and_reported_the_first_time(nearsong, started, tmp_path):
+    address = tmp_path / "new" / "library.sqlite"
+    first, again = (nearsong("serve", library=address) for _ in range(2))
     assert (first.returncode, again.returncode) == (0, 0)
-    assert place.exists()
+    assert address.exists()
     assert started[0][1] == ServeSettings()
-    assert first.stdout == f"a new, empty library was made at {place}\n"
+    assert first.stdout == f"Created an empty library: {address}\n"
     assert again.stdout == ""
 
 
 def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, started, tmp_path):
-    place = tmp_path / "library.sqlite"
-    nearsong("serve", library=place, NEARSONG_TOKEN="from-the-environment")
-    nearsong("serve", "--token", "from-the-command", library=place, NEARSONG_TOKEN="from-the-environment")
-    nearsong("serve", library=place, NEARSONG_TOKEN="")
+    address = tmp_path / "library.sqlite"
+    nearsong("serve", library=address, NEARSONG_TOKEN="from-the-environment")
+    nearsong("serve", "--token", "from-the-command", library=address, NEARSONG_TOKEN="from-the-environment")
+    nearsong("serve", library=address, NEARSONG_TOKEN="")
     assert [settings.token for _, settings, _ in started] == ["from-the-environment", "from-the-command", None]
 
 
@@ -65,44 +73,44 @@ def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, s
     [
         (["--host", "0.0.0.0"], "can be reached by others, so a token is needed"),
         (["--host-name", "music.example"], "so a token is needed"),
-        (["--token", "short"], "which can be guessed"),
-        (["--port", "99999"], "99999 is no port; choose one from 1024 to 65535, or 0 for any."),
-        (["--host", ""], "the host is empty; give 127.0.0.1, or 0.0.0.0 for all addresses."),
+        (["--token", "short"], "could be guessed"),
+        (["--port", "99999"], "99999 is not a port; choose one from 1024 to 65535, or 0 for any free one."),
+        (["--host", ""], "the host is empty; use 127.0.0.1, or 0.0.0.0 for all addresses."),
         (["--upload-megabytes", "0"], "upload_megabytes"),
-        (["--host", "no.such.host.invalid", "--token", "correct-horse-42"], "is no address of this machine"),
+        (["--host", "no.such.host.invalid", "--token", "correct-horse-42"], "is not an address of this machine"),
     ],
 )
-def test_what_cannot_work_is_one_line_and_exit_code_2(nearsong, tmp_path, arguments, words):
-    said = nearsong("serve", *arguments, library=tmp_path / "library.sqlite")
-    assert said.returncode == 2
-    assert len(said.stderr.strip().splitlines()) == 1
-    assert words in said.stderr
+def test_an_invalid_option_is_one_line_and_exit_code_2(nearsong, tmp_path, arguments, words):
+    result = nearsong("serve", *arguments, library=tmp_path / "library.sqlite")
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert words in result.stderr
 
 
-def test_a_port_that_is_taken_is_one_line(nearsong, tmp_path):
-    with closing(socket.create_server(("127.0.0.1", 0))) as other:
-        port = other.getsockname()[1]
-        said = nearsong("serve", "--port", port, library=tmp_path / "library.sqlite")
-    assert said.returncode == 2
-    assert said.stderr.strip().endswith(
-        f"port {port} is taken by another program; choose another with --port, or 0 for any."
+def test_a_port_in_use_is_one_line(nearsong, tmp_path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        result = nearsong("serve", "--port", port, library=tmp_path / "library.sqlite")
+    assert result.returncode == 2
+    assert result.stderr.strip().endswith(
+        f"port {port} is in use; choose another with --port, or 0 for any free one."
     )
 
 
 @pytest.mark.parametrize("token", [None, "correct-horse-42"])
-def test_it_says_where_it_is_answers_and_ends_cleanly_on_ctrl_c(trained_file, tmp_path, token):
-    place = shutil.copy(trained_file, tmp_path / "library.sqlite")
-    command = [sys.executable, "-m", "nearsong", "--library", str(place), "serve", "--port", "0"]
+def test_it_prints_its_address_serves_and_ends_cleanly_on_ctrl_c(trained_file, tmp_path, token):
+    library = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    command = [sys.executable, "-m", "nearsong", "--library", str(library), "serve", "--port", "0"]
     environment = os.environ | ({"NEARSONG_TOKEN": token} if token else {})
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         lines = [process.stdout.readline()]
-        address = re.fullmatch(r"nearsong is at (http://127\.0\.0\.1:\d+)/\n", lines[0])[1]
-        while not lines[-1].startswith("Ctrl-C"):
+        address = re.fullmatch(r"nearsong runs at (http://127\.0\.0\.1:\d+)/\n", lines[0])[1]
+        while not lines[-1].startswith("Press Ctrl-C"):
             lines.append(process.stdout.readline())
         assert any("Authorization: Bearer TOKEN" in line for line in lines) == (token is not None)
         assert token is None or token not in "".join(lines)
-        assert _answer(f"{address}/api/v1/health").json()["status"] == "ok"
+        assert _get(f"{address}/api/v1/health").json()["status"] == "ok"
         assert httpx.get(f"{address}/api/v1/songs").status_code == (401 if token else 200)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -113,7 +121,7 @@ def test_it_says_where_it_is_answers_and_ends_cleanly_on_ctrl_c(trained_file, tm
     assert (out, err) == ("", "")
 
 
-def _answer(address):
+def _get(address):
     deadline = time.monotonic() + 60
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The page's house rules: text never becomes markup, nothing comes from elsewhere, what is named is there."""
+"""Rules for the page's files: no markup from text, nothing from other sites, imports that resolve, readable files."""
 
 import json
 import re
@@ -8,9 +8,17 @@ import pytest
 
 STATIC = Path(__file__).parents[2] / "src" / "nearsong" / "web" / "static"
 SVG = "http://www.w3.org/2000/svg"
-LONGEST = 400
-SERVED_ELSEWHERE = ("/docs", "/openapi.json")
-"""How addresses begin at which other parts of the service answer."""
+MAX_LINES = 400
+MAX_CHARACTERS = 120
+MAX_FILES = 15
+FOLDERS = ["", "core", "map", "player", "songs", "views"]
+"""Folders of js/, below which only views have folders of their own."""
+
+OTHER_PATHS = ("/docs", "/openapi.json")
+"""Beginnings of addresses that other parts of the service handle."""
+
+EXPORTED = STATIC / "js" / "map" / "exported.js"
+"""The entry of the exported map, which no page of the service loads."""
 
 TEXTS = sorted(path for path in STATIC.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg", ".webmanifest"})
 SCRIPTS = [path for path in TEXTS if path.suffix == ".js"]
@@ -42,13 +50,13 @@ def without_comments(script):
     return "\n".join(line for line in script.splitlines() if not line.lstrip().startswith(("//", "*", "/*")))
 
 
-def served(address, beside):
+def served(address, source_file):
     """Return the file that the service gives at an address that a file names."""
     address = re.split(r"[?#]", address)[0]
     return (
         STATIC / address.removeprefix("/static/")
         if address.startswith("/static/")
-        else (beside.parent / address).resolve()
+        else (source_file.parent / address).resolve()
     )
 
 
@@ -104,9 +112,7 @@ def test_nothing_comes_from_elsewhere(path):
 def test_every_file_that_a_page_names_is_there(path):
     named = re.findall(r"(?:src|href)=\"([^\"#]+)\"", path.read_text())
     own = [
-        address
-        for address in named
-        if address != "/" and not address.startswith(SERVED_ELSEWHERE) and address != "/docs"
+        address for address in named if address != "/" and not address.startswith(OTHER_PATHS) and address != "/docs"
     ]
     assert own
     assert [address for address in own if not served(address, path).is_file()] == []
@@ -133,7 +139,7 @@ def test_every_import_is_a_file(path):
 
 def test_every_script_and_style_sheet_is_used():
     named = {served(address, path) for path in SCRIPTS for address in IMPORTS.findall(path.read_text())}
-    named |= {served(address, path) for path in PAGES for address in LINKED.findall(path.read_text())}
+    named |= {EXPORTED} | {served(address, path) for path in PAGES for address in LINKED.findall(path.read_text())}
     assert [name_of(path) for path in SCRIPTS + STYLES if path not in named] == []
 
 
@@ -146,4 +152,49 @@ def test_every_name_that_is_imported_is_exported(path):
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_of)
 def test_no_file_is_too_long_to_read(path):
-    assert len(path.read_text().splitlines()) <= LONGEST
+    assert len(path.read_text().splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *STYLES], ids=name_of)
+def test_no_line_is_too_long_to_read(path):
+    assert [line for line in path.read_text().splitlines() if len(line) > MAX_CHARACTERS] == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_a_statement_declares_one_thing(path):
+    """No `const [a, b] = [1, 2]` only to save lines."""
+    assert re.findall(r"\b(?:const|let) \[[^\]=]*\] = \[(?!\.\.\.)", path.read_text()) == []
+
+
+def test_scripts_are_in_folders_that_can_be_overseen():
+    folders = {}
+    for path in SCRIPTS:
+        folders.setdefault(path.parent, []).append(path.name)
+    assert {name_of(folder): len(names) for folder, names in folders.items() if len(names) > MAX_FILES} == {}
+    scripts = STATIC / "js"
+    top = {folder.relative_to(scripts).parts[:1] for folder in folders if folder.is_relative_to(scripts)}
+    assert sorted("".join(parts) for parts in top) == FOLDERS
+
+
+def test_core_imports_only_core():
+    core = STATIC / "js" / "core"
+    for path in sorted(core.glob("*.js")):
+        fixed = [address for _, address in NAMED_IMPORTS.findall(path.read_text())]
+        assert [address for address in fixed if served(address, path).parent != core] == [], path.name
+
+
+def test_no_modules_import_each_other():
+    imports = {
+        path: [served(address, path) for _, address in NAMED_IMPORTS.findall(path.read_text())] for path in SCRIPTS
+    }
+    done = set()
+
+    def visit(path, parents):
+        assert path not in parents, [name_of(parent) for parent in (*parents, path)]
+        if path not in done:
+            for target in imports[path]:
+                visit(target, (*parents, path))
+            done.add(path)
+
+    for path in SCRIPTS:
+        visit(path, ())

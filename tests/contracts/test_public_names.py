@@ -13,6 +13,7 @@ PUBLIC = {
     "DeltaMFCC",
     "GaussianMixtureSimilarity",
     "Library",
+    "ListenerSpace",
     "MetricLearningToRank",
     "ProductKernelMap",
     "SemanticMultinomial",

@@ -189,9 +189,9 @@ def test_frames_are_not_changed():
 
 def test_a_first_chunk_alone_is_a_fit():
     frames = some_frames()
-    whole, chunk = Codebook(16).fit(frames), Codebook(16).partial_fit(frames)
-    assert chunk.codewords_.tobytes() == whole.codewords_.tobytes()
-    assert chunk.scale_.tobytes() == whole.scale_.tobytes()
+    complete, chunk = Codebook(16).fit(frames), Codebook(16).partial_fit(frames)
+    assert chunk.codewords_.tobytes() == complete.codewords_.tobytes()
+    assert chunk.scale_.tobytes() == complete.scale_.tobytes()
 
 
 @pytest.mark.parametrize("sizes", [[150, 150], [100, 1, 199], [40, 130, 130]])
@@ -321,7 +321,7 @@ def frames_with(value):
         (lambda: Codebook(2).partial_fit(frames_with(np.nan)), "first in row 6"),
         (lambda: Codebook(2).fit([1.0, 2.0]), r"frames has shape \(2,\); frames x coefficients is needed"),
         (lambda: Codebook(2).fit(np.empty((5, 0))), r"frames has shape \(5, 0\)"),
-        (lambda: Codebook(2).fit([["a", "b"]]), "frames holds <U1 values, which are no coefficients"),
+        (lambda: Codebook(2).fit([["a", "b"]]), "frames has dtype <U1; give real numbers"),
         (lambda: Codebook(2).fit([[1.0], [2.0, 3.0]]), "frames cannot be read as an array of numbers"),
         (lambda: Codebook(0).fit(some_frames()), "n_codewords=0 must be a whole number of at least 1"),
         (lambda: Codebook(2.0).fit(some_frames()), r"n_codewords=2\.0 must be a whole number"),
@@ -329,16 +329,16 @@ def frames_with(value):
         (lambda: Codebook(2, random_state=None).fit(some_frames()), "random_state=None must be a whole number"),
         (
             lambda: Codebook(2).fit(some_frames()).normalize(np.ones((2, 3))),
-            "frames has 3 coefficients a frame and the codebook 4; compute both alike",
+            "frames has 3 coefficients per frame, the codebook 4; compute both the same way",
         ),
         (lambda: Codebook(2).fit(some_frames()).quantization_error(np.ones((0, 4))), "frames is empty"),
-        (lambda: Codebook.from_arrays([0], [1], [[0.0]]).partial_fit([[1.0]]), "made from arrays, .* fit a new one"),
+        (lambda: Codebook.from_arrays([0], [1], [[0.0]]).partial_fit([[1.0]]), "made from arrays .* fit a new one"),
         (lambda: Codebook.from_arrays([0], [0], [[0.0]]), "scale has a value that is not above 0"),
         (lambda: Codebook.from_arrays([0], [5e-324], [[0.0]]), "scale has a value that is not above 0"),
         (lambda: Codebook.from_arrays([0, 0], [1], [[0.0]]), r"mean has shape \(2,\) or is not finite; 1 finite"),
         (lambda: Codebook.from_arrays([0], [np.nan], [[0.0]]), "scale has shape .* or is not finite"),
         (lambda: Codebook.from_arrays([0], [1], np.ones((0, 1))), "codewords is empty"),
-        (lambda: Codebook.from_arrays([0], [1], [[2e15]]), "beyond 1e15 standard deviations; give z-scores"),
+        (lambda: Codebook.from_arrays([0], [1], [[2e15]]), "beyond 1e15 standard deviations; give rows of z-scores"),
         (lambda: Codebook.from_arrays([0], [1], [[np.inf]]), "codewords has a value that is NaN, infinite"),
         (lambda: Codebook.from_arrays([0], [1], [[0.0]], [1, 2]), r"counts has shape \(2,\) and holds int64 values"),
         (lambda: Codebook.from_arrays([0], [1], [[0.0]], [0.5]), "counts has .* float64 values; 1 whole numbers"),

@@ -72,7 +72,7 @@ def test_a_run_does_not_hold_on_to_its_song():
     assert not np.shares_memory(run, song)
 
 
-def test_five_seconds_are_taken_unless_told_otherwise():
+def test_five_seconds_are_taken_by_default():
     assert len(random_run(numbered_song(2000), rng=np.random.default_rng(0))) == 5 * 22_050 // 256 + 1 == 431
     assert len(codebook_bag([numbered_song(2000)] * 3)) == 3 * 431
 
@@ -104,7 +104,7 @@ def test_a_songs_run_does_not_depend_on_the_other_songs():
     ("call", "message"),
     [
         (lambda: codebook_bag([]), "songs is empty, so there is nothing to learn a codebook from"),
-        (lambda: codebook_bag([np.ones((3, 2)), np.ones((3, 1))]), r"songs\[1\] has 1 coefficients a frame and .* 2"),
+        (lambda: codebook_bag([np.ones((3, 2)), np.ones((3, 1))]), r"songs\[1\] has 1 coefficients per frame, .* 2"),
         (lambda: codebook_bag([np.ones((3, 2)), [[np.nan, 1.0]]]), r"songs\[1\] has a value that is NaN"),
         (lambda: codebook_bag([np.ones((3, 2))], n_frames=0), "n_frames=0 must be a whole number of at least 1"),
         (lambda: codebook_bag([np.ones((3, 2))], seed=-1), "seed=-1 must be a whole number of at least 0"),

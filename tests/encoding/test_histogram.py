@@ -1,7 +1,5 @@
 """Top-tau histograms against sorting all distances, and that no bit depends on how frames come."""
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,16 +12,17 @@ from nearsong.encoding import Codebook, TopTauHistogram
 from nearsong.encoding.nearest import CodewordSearch
 from nearsong.encoding.products import LANES, ROWS, multiply, pack
 from nearsong.errors import InvalidInputError
+from waiting import in_threads
 
 
-def whole_codebook(n_codewords, d, seed=0):
-    """Small whole numbers: every distance is exact in float32, and many tie."""
+def integer_codebook(n_codewords, d, seed=0):
+    """Small integers: every distance is exact in float32, and many tie."""
     rng = np.random.default_rng(seed)
     mean, scale = rng.integers(-50, 50, d), 2.0 ** rng.integers(-3, 5, d)
     return Codebook.from_arrays(mean, scale, rng.integers(-9, 10, (n_codewords, d)))
 
 
-def whole_frames(codebook, n, seed=1):
+def integer_frames(codebook, n, seed=1):
     scores = np.random.default_rng(seed).integers(-9, 10, (n, codebook.n_features_in_))
     return (scores * codebook.scale_ + codebook.mean_).astype(np.float32)
 
@@ -43,8 +42,8 @@ def by_sorting(codebook, frames, tau):
 
 @pytest.mark.parametrize("n_codewords", [1, 2, 31, 32, 33, 100, 256, 1024])
 def test_nearest_codewords_are_those_of_sorting_all_distances(n_codewords):
-    codebook = whole_codebook(n_codewords, 13)
-    frames = whole_frames(codebook, 500)
+    codebook = integer_codebook(n_codewords, 13)
+    frames = integer_frames(codebook, 500)
     for tau in {min(tau, n_codewords) for tau in (1, 2, 8, 40)}:
         found = TopTauHistogram(codebook, tau).nearest(frames)
         assert found.dtype == np.int32
@@ -66,21 +65,21 @@ def test_frames_of_any_numbers_get_their_nearest_codewords_up_to_float32():
 
 @pytest.mark.parametrize("d", [1, 2, 3, 39, 64])
 def test_frames_may_have_any_width(d):
-    codebook = whole_codebook(20, d)
-    frames = whole_frames(codebook, 300)
+    codebook = integer_codebook(20, d)
+    frames = integer_frames(codebook, 300)
     np.testing.assert_array_equal(TopTauHistogram(codebook, 3).nearest(frames), by_sorting(codebook, frames, 3))
 
 
 def test_tau_of_all_codewords_sorts_them_all():
-    codebook = whole_codebook(70, 5)
-    frames = whole_frames(codebook, 50)
+    codebook = integer_codebook(70, 5)
+    frames = integer_frames(codebook, 50)
     np.testing.assert_array_equal(TopTauHistogram(codebook, 70).nearest(frames), by_sorting(codebook, frames, 70))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 239, 240, 241, 480, 1000])
 def test_any_number_of_frames_has_nearest_codewords(n):
-    codebook = whole_codebook(50, 4)
-    frames = whole_frames(codebook, n)
+    codebook = integer_codebook(50, 4)
+    frames = integer_frames(codebook, n)
     found = TopTauHistogram(codebook, 2).nearest(frames)
     assert found.shape == (n, 2)
     if n:
@@ -93,7 +92,7 @@ def test_equal_codewords_go_by_the_lower_index(tau):
     distinct = rng.integers(-9, 10, (25, 39))
     order = rng.permutation(np.repeat(np.arange(25), 4))  # every codeword four times, anywhere
     codebook = Codebook.from_arrays(np.zeros(39), np.ones(39), distinct[order])
-    frames = whole_frames(codebook, 400)
+    frames = integer_frames(codebook, 400)
     np.testing.assert_array_equal(TopTauHistogram(codebook, tau).nearest(frames), by_sorting(codebook, frames, tau))
 
 
@@ -109,8 +108,8 @@ def test_keys_of_zero_tie_whatever_their_sign():
 
 
 def test_first_columns_are_the_answer_for_a_smaller_tau():
-    codebook = whole_codebook(200, 39)
-    frames = whole_frames(codebook, 700)
+    codebook = integer_codebook(200, 39)
+    frames = integer_frames(codebook, 700)
     eight = TopTauHistogram(codebook, 8).nearest(frames)
     for tau in (1, 2, 4):
         np.testing.assert_array_equal(eight[:, :tau], TopTauHistogram(codebook, tau).nearest(frames))
@@ -141,25 +140,25 @@ def test_products_are_rounded_alike_wherever_rows_and_columns_stand():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 100), st.integers(1, 600))
-def test_chunks_order_and_place_change_no_answer_even_where_only_rounding_decides(seed, d, n_codewords, n):
+def test_chunks_order_and_position_change_no_answer_even_where_only_rounding_decides(seed, d, n_codewords, n):
     rng = np.random.default_rng(seed)
     words = np.repeat(rng.standard_normal((1, d)), n_codewords, axis=0)
     words += 1e-7 * rng.standard_normal(words.shape)  # differ in the last bits, so every frame is a near-tie
     codebook = Codebook.from_arrays(np.zeros(d), np.ones(d), words)
     encoder = TopTauHistogram(codebook, min(3, n_codewords))
     frames = rng.standard_normal((n, d)).astype(np.float32)
-    whole = encoder.nearest(frames)
+    complete = encoder.nearest(frames)
     order = rng.permutation(n)
-    np.testing.assert_array_equal(encoder.nearest(frames[order]), whole[order])
+    np.testing.assert_array_equal(encoder.nearest(frames[order]), complete[order])
     shift = int(rng.integers(1, 50))
-    np.testing.assert_array_equal(encoder.nearest(np.vstack([frames[:1]] * shift + [frames]))[shift:], whole)
+    np.testing.assert_array_equal(encoder.nearest(np.vstack([frames[:1]] * shift + [frames]))[shift:], complete)
     cuts = np.sort(rng.integers(0, n + 1, size=4))
-    np.testing.assert_array_equal(np.vstack([encoder.nearest(part) for part in np.split(frames, cuts)]), whole)
+    np.testing.assert_array_equal(np.vstack([encoder.nearest(part) for part in np.split(frames, cuts)]), complete)
 
 
 def test_threads_change_no_bit():
-    codebook = whole_codebook(100, 39)
-    frames = whole_frames(codebook, 3000)
+    codebook = integer_codebook(100, 39)
+    frames = integer_frames(codebook, 3000)
     alone = TopTauHistogram(codebook, 4).nearest(frames)
     for threads in (2, 3, 50):
         np.testing.assert_array_equal(TopTauHistogram(codebook, 4, threads=threads).nearest(frames), alone)
@@ -168,19 +167,10 @@ def test_threads_change_no_bit():
 
 
 def test_one_encoder_serves_many_threads_at_once():
-    codebook = whole_codebook(64, 13)
-    encoder, frames = TopTauHistogram(codebook, 2), whole_frames(codebook, 5000)
-    expected, answers = encoder.nearest(frames), [None] * 4
-
-    def work(place):
-        answers[place] = encoder.nearest(frames)
-
-    workers = [threading.Thread(target=work, args=(place,)) for place in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    for answer in answers:
+    codebook = integer_codebook(64, 13)
+    encoder, frames = TopTauHistogram(codebook, 2), integer_frames(codebook, 5000)
+    expected = encoder.nearest(frames)
+    for answer in in_threads(encoder.nearest, [frames] * 4):
         np.testing.assert_array_equal(answer, expected)
 
 
@@ -198,8 +188,8 @@ def literal_histogram(nearest, n_codewords):
 
 @pytest.mark.parametrize("tau", [1, 2, 4, 8])
 def test_histograms_are_the_papers_sum_and_sum_to_1(tau):
-    codebook = whole_codebook(60, 39)
-    songs = [whole_frames(codebook, n, seed=n) for n in (1, 7, 300, 1001)]
+    codebook = integer_codebook(60, 39)
+    songs = [integer_frames(codebook, n, seed=n) for n in (1, 7, 300, 1001)]
     encoder = TopTauHistogram(codebook, tau)
     histograms = encoder.transform(songs)
     expected = [literal_histogram(encoder.nearest(song), 60) for song in songs]
@@ -209,15 +199,15 @@ def test_histograms_are_the_papers_sum_and_sum_to_1(tau):
 
 
 def test_a_shuffled_song_has_the_same_histogram():
-    codebook = whole_codebook(60, 39)
-    song, encoder = whole_frames(codebook, 1000), TopTauHistogram(codebook, 4)
+    codebook = integer_codebook(60, 39)
+    song, encoder = integer_frames(codebook, 1000), TopTauHistogram(codebook, 4)
     shuffled = song[np.random.default_rng(0).permutation(1000)]
     np.testing.assert_array_equal(encoder.transform([song]), encoder.transform([shuffled]))
 
 
 def test_histograms_of_several_tau_come_from_one_search():
-    codebook = whole_codebook(30, 5)
-    song = whole_frames(codebook, 400)
+    codebook = integer_codebook(30, 5)
+    song = integer_frames(codebook, 400)
     found = TopTauHistogram(codebook).histograms(song, [8, 1, 4, 1, 30])
     assert list(found) == [8, 1, 4, 30]
     for tau, histogram in found.items():
@@ -229,8 +219,8 @@ def test_histograms_of_several_tau_come_from_one_search():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 700), st.lists(st.integers(0, 700), max_size=6), st.integers(1, 5))
 def test_chunks_of_any_size_count_to_the_same_bytes(seed, n, cuts, tau):
-    codebook = whole_codebook(40, 6, seed)
-    song, encoder = whole_frames(codebook, n, seed), TopTauHistogram(codebook, tau)
+    codebook = integer_codebook(40, 6, seed)
+    song, encoder = integer_frames(codebook, n, seed), TopTauHistogram(codebook, tau)
     counter = encoder.counter()
     for chunk in np.split(song, np.sort(np.minimum(cuts, n)).astype(int)):
         counter.add(chunk)
@@ -239,8 +229,8 @@ def test_chunks_of_any_size_count_to_the_same_bytes(seed, n, cuts, tau):
 
 
 def test_a_counter_can_be_read_while_it_counts():
-    codebook = whole_codebook(10, 2)
-    song, encoder = whole_frames(codebook, 20), TopTauHistogram(codebook)
+    codebook = integer_codebook(10, 2)
+    song, encoder = integer_frames(codebook, 20), TopTauHistogram(codebook)
     counter = encoder.counter()
     for end in (5, 20):
         counter.add(song[counter.n_frames : end])
@@ -248,7 +238,7 @@ def test_a_counter_can_be_read_while_it_counts():
 
 
 def test_what_the_codebook_learns_later_changes_nothing():
-    frames = whole_frames(whole_codebook(5, 3), 300)
+    frames = integer_frames(integer_codebook(5, 3), 300)
     codebook = Codebook(12).fit(frames[:200])
     encoder = TopTauHistogram(codebook, 2)
     before = encoder.transform([frames])
@@ -259,13 +249,13 @@ def test_what_the_codebook_learns_later_changes_nothing():
 
 
 def test_no_songs_are_an_empty_table():
-    assert TopTauHistogram(whole_codebook(7, 2)).transform([]).shape == (0, 7)
+    assert TopTauHistogram(integer_codebook(7, 2)).transform([]).shape == (0, 7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, ">f4", np.int16])
 def test_songs_may_be_of_any_real_type_and_layout(dtype):
-    codebook = whole_codebook(20, 5)
-    song = whole_frames(codebook, 100).astype(np.float16).round().astype(dtype)
+    codebook = integer_codebook(20, 5)
+    song = integer_frames(codebook, 100).astype(np.float16).round().astype(dtype)
     expected = TopTauHistogram(codebook).transform([song.astype(np.float32)])
     for layout in (np.asfortranarray, np.array, np.ndarray.tolist):
         np.testing.assert_array_equal(TopTauHistogram(codebook).transform([layout(song)]), expected)
@@ -273,7 +263,7 @@ def test_songs_may_be_of_any_real_type_and_layout(dtype):
 
 # Mistakes
 
-SMALL = whole_codebook(4, 3)
+SMALL = integer_codebook(4, 3)
 ENCODER = TopTauHistogram(SMALL)
 
 
@@ -289,7 +279,7 @@ ENCODER = TopTauHistogram(SMALL)
         (lambda: TopTauHistogram(SMALL, threads=0), "threads=0 must be a whole number of at least 1"),
         (lambda: ENCODER.histograms(np.ones((2, 3)), [1, 5]), r"tau=5 asks for more codewords .* \(4\)"),
         (lambda: ENCODER.nearest([[0, np.nan, 0]]), "frames has a value that is NaN, .* first in row 0"),
-        (lambda: ENCODER.nearest(np.ones((2, 13))), "frames has 13 coefficients a frame and the codebook 3"),
+        (lambda: ENCODER.nearest(np.ones((2, 13))), "frames has 13 coefficients per frame, the codebook 3"),
         (lambda: ENCODER.transform([np.ones((2, 3)), np.ones((0, 3))]), r"songs\[1\] has no frames"),
         (
             lambda: ENCODER.transform([np.ones((2, 3)), np.full((2, 3), np.inf)]),
@@ -298,7 +288,7 @@ ENCODER = TopTauHistogram(SMALL)
         (lambda: ENCODER.transform(np.ones((2, 3))), r"songs\[0\] has shape \(3,\); frames x coefficients is needed"),
         (lambda: ENCODER.histograms(np.ones((0, 3)), [1]), "frames has no frames"),
         (lambda: ENCODER.counter().histogram(), "no frames were added, so there is no histogram"),
-        (lambda: ENCODER.counter().add(np.ones((2, 4))), "frames has 4 coefficients a frame and the codebook 3"),
+        (lambda: ENCODER.counter().add(np.ones((2, 4))), "frames has 4 coefficients per frame, the codebook 3"),
     ],
 )
 def test_mistakes_are_refused_by_name(call, message):

@@ -151,8 +151,8 @@ def test_ignored_songs_are_as_good_as_absent_even_where_they_are_relevant():
         assert (ignored & relevant).any()
         scores = scores_from_distances(distances, relevant, sp.csr_array(ignored), k=5)
         for query in range(10):
-            kept = ~ignored[query]
-            alone = scores_from_distances(distances[[query]][:, kept], relevant[[query]][:, kept], k=5)
+            counted = ~ignored[query]
+            alone = scores_from_distances(distances[[query]][:, counted], relevant[[query]][:, counted], k=5)
             for name in NAMES:
                 assert scores.per_query[name][query] == alone.per_query[name][0]
 
@@ -183,7 +183,7 @@ def test_labels_make_songs_of_the_same_label_relevant():
     songs, labels = rng.standard_normal((40, 3)), rng.choice(["jazz", "dub", "raga"], 40)
     expected = ranking_scores(songs, None, labels[:, None] == labels)
     assert_same_scores(label_scores(songs, labels), expected)
-    assert_same_scores(label_scores(songs, labels.tolist(), block=7), expected)
+    assert_same_scores(label_scores(songs, labels.tolist()), expected)
 
 
 def test_queries_without_relevant_or_irrelevant_songs_are_skipped_counted_and_nan():
@@ -225,7 +225,7 @@ def test_a_metric_that_maps_everything_to_one_point_scores_as_a_random_order():
     assert scores.precision_at_k == pytest.approx(2 / 8)
 
 
-def test_songs_far_from_the_origin_are_told_apart():
+def test_songs_far_from_the_origin_are_distinguished():
     rng = np.random.default_rng(13)
     songs, relevant = rng.standard_normal((60, 4)), sp.csr_array(rng.random((60, 60)) < 0.1)
     near, far = ranking_scores(songs, None, relevant), ranking_scores(songs + 1e7, None, relevant)
@@ -244,8 +244,7 @@ def test_blocks_and_threads_do_not_change_the_scores(block, threads):
     rng = np.random.default_rng(15)
     songs, relevant = rng.standard_normal((64, 6)), sp.csr_array(rng.random((64, 64)) < 0.2)
     assert_same_scores(
-        ranking_scores(songs, None, relevant),
-        ranking_scores(songs, None, relevant, block=block, threads=threads),
+        ranking_scores(songs, None, relevant), ranking_scores(songs, None, relevant, block=block, threads=threads)
     )
 
 
@@ -322,8 +321,8 @@ def test_the_scorer_chooses_in_a_grid_search(score):
         PCA(whiten=True), {"n_components": [1, 3]}, scoring=scorer, cv=StratifiedKFold(3), error_score="raise"
     ).fit(X, labels)
     assert search.best_params_ == {"n_components": 3}
-    whole = label_scores(search.best_estimator_.transform(X), labels, k=5)
-    assert scorer(search.best_estimator_, X, labels) == getattr(whole, score)
+    complete = label_scores(search.best_estimator_.transform(X), labels, k=5)
+    assert scorer(search.best_estimator_, X, labels) == getattr(complete, score)
 
 
 def test_the_scorer_travels_to_other_processes():
@@ -347,16 +346,13 @@ RELEVANT = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
         (lambda: ranking_scores(SONGS, None, RELEVANT, k=0), "k=0 must be a whole number of at least 1"),
         (lambda: ranking_scores(SONGS, None, RELEVANT, block=0), "block=0 must be"),
         (lambda: ranking_scores(SONGS, None, RELEVANT, threads=0), "threads=0 must be"),
-        (lambda: scores_from_distances([1.0], [[1]]), r"float64 of shape \(1,\); real numbers are needed"),
-        (lambda: scores_from_distances([["a"]], [[1]]), "distances came as <U1"),
-        (lambda: scores_from_distances([[0, 1], [0, np.nan]], np.eye(2)), "NaN in row 1; .* Set it to inf"),
+        (lambda: scores_from_distances([1.0], [[1]]), r"has shape \(1,\) and dtype float64; a queries x songs array"),
+        (lambda: scores_from_distances([["a"]], [[1]]), "and dtype <U1"),
+        (lambda: scores_from_distances([[0, 1], [0, np.nan]], np.eye(2)), "NaN in row 1, .* Set it to inf"),
         (lambda: label_scores(SONGS, [0, 1]), r"labels has shape \(2,\); one label for each of 3 songs"),
         (lambda: label_scores(SONGS, [0, 1, np.nan]), "labels has a NaN label; drop those songs"),
         (lambda: label_scores(SONGS, np.array([0, "a", None], object)), "labels mixes labels"),
-        (
-            lambda: label_scores(SONGS, sp.csr_array(RELEVANT)),
-            "labels is a sparse matrix; a list of 3 labels",
-        ),
+        (lambda: label_scores(SONGS, sp.csr_array(RELEVANT)), "labels is a sparse matrix; a list of 3 labels"),
         (lambda: ranking_scorer("recall"), "score='recall' is unknown; choose one of auc, map, mrr, ndcg"),
         (lambda: ranking_scorer(k=-1), "k=-1 must be"),
     ],

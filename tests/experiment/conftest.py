@@ -13,12 +13,12 @@ LISTENS = "user,artist,plays\nann,beatles,12\nbob,cream,3\nann,Cream,20\n"
 @pytest.fixture
 def folder(tmp_path) -> Path:
     """Three songs by two artists as vectors, two users."""
-    place = tmp_path / "small"
-    place.mkdir()
-    (place / "songs.csv").write_text(SONGS)
-    (place / "listens.csv").write_text(LISTENS)
-    np.save(place / "vectors.npy", np.arange(6.0).reshape(3, 2))
-    return place
+    path = tmp_path / "small"
+    path.mkdir()
+    (path / "songs.csv").write_text(SONGS)
+    (path / "listens.csv").write_text(LISTENS)
+    np.save(path / "vectors.npy", np.arange(6.0).reshape(3, 2))
+    return path
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def frames_folder(folder) -> Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Where the real data sets are: NEARSONG_DATA, or beside the repository."""
+    """Where the real data sets are: NEARSONG_DATA, or next to the repository."""
     named = os.environ.get("NEARSONG_DATA")
-    place = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
-    if not place.is_dir():
-        pytest.skip(f"no real data in {place}; set NEARSONG_DATA to a folder of data sets")
-    return place
+    path = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip(f"no real data in {path}; set NEARSONG_DATA to a folder of data sets")
+    return path

@@ -1,4 +1,4 @@
-"""Music to scan, an ear to hear it with, and libraries in SQLite and in a real PostgreSQL server."""
+"""Music to scan, an encoder for it, and libraries in SQLite and in a real PostgreSQL server."""
 
 import contextlib
 import multiprocessing
@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 import soundfile
 
+from codewords_of import codewords_of
 from nearsong.encoding import Codebook
 from nearsong.errors import AudioError
-from nearsong.library import codebook
-from nearsong.library import scan as scanning
-from nearsong.library.projection import Placer
-from nearsong.library.scan import ScanReport, scan
+from nearsong.library.models import fit_encoder
+from nearsong.library.models.embedding import Embedder
+from nearsong.library.scanning import scan as scanning
+from nearsong.library.scanning.scan import ScanReport, scan
 from nearsong.library.store import Store
-from nearsong.model import Ear, Encoder
+from nearsong.model import CodewordEncoder, Quantizer
+from nearsong.model.encoders import encode_file
 
 RATE = 22_050
 
@@ -28,7 +30,7 @@ RATE = 22_050
 def quick_workers():
     """Let worker processes start with everything imported; what they do is the same."""
     if "forkserver" in multiprocessing.get_all_start_methods():
-        multiprocessing.set_forkserver_preload(["nearsong.library.scan", "sqlalchemy.dialects.sqlite"])
+        multiprocessing.set_forkserver_preload(["nearsong.library.scanning.scan", "sqlalchemy.dialects.sqlite"])
         forkserver.ensure_running()
 
 
@@ -65,39 +67,39 @@ def music(tmp_path, make_song) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ear() -> Ear:
-    """Return a small ear."""
-    return _ear(0)
+def encoder() -> CodewordEncoder:
+    """Return a small encoder."""
+    return _encoder(0)
 
 
 @pytest.fixture(scope="session")
-def other_ear() -> Ear:
-    """Return one that hears differently."""
-    return _ear(1)
+def other_encoder() -> CodewordEncoder:
+    """Return one that encodes differently."""
+    return _encoder(1)
 
 
-def _ear(seed: int) -> Ear:
+def _encoder(seed: int) -> CodewordEncoder:
     frames = np.random.default_rng(seed).normal(scale=3, size=(400, 39))
-    return Ear([Encoder(Codebook(16, random_state=seed).fit(frames), tau=2)])
+    return CodewordEncoder(Quantizer(Codebook(16, random_state=seed).fit(frames), tau=2))
 
 
 @dataclass
-class HeardHere:
-    """What was heard in this process."""
+class AnalysedHere:
+    """What was analysed in this process."""
 
     paths: list[str] = field(default_factory=list)
 
     def take(self) -> list[str]:
-        """Return the names of the files heard since the last call."""
+        """Return the names of the files analysed since the last call."""
         names = sorted(os.path.basename(path) for path in self.paths)
         self.paths.clear()
         return names
 
 
 @pytest.fixture
-def heard(monkeypatch) -> HeardHere:
-    """Hear files in this process, which is quick, and write down which."""
-    log = HeardHere()
+def analysed(monkeypatch) -> AnalysedHere:
+    """Analyse files in this process, which is quick, and write down which."""
+    log = AnalysedHere()
 
     def map_here(function, paths, **options):
         for path in paths:
@@ -108,7 +110,7 @@ def heard(monkeypatch) -> HeardHere:
                 yield path, error
 
     monkeypatch.setattr(scanning, "map_audio_files", map_here)
-    monkeypatch.setattr(codebook, "map_audio_files", map_here)
+    monkeypatch.setattr(fit_encoder, "map_audio_files", map_here)
     return log
 
 
@@ -116,7 +118,7 @@ def heard(monkeypatch) -> HeardHere:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_place(request, tmp_path) -> str:
+def new_address(request, tmp_path) -> str:
     """Return where a library can be made, of both kinds in turn."""
     if request.param == "sqlite":
         return str(tmp_path / "library" / "library.sqlite")
@@ -124,7 +126,7 @@ def new_place(request, tmp_path) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request, tmp_path) -> Iterator[str]:
+def address(request, tmp_path) -> Iterator[str]:
     """Return where an empty library is, or can be made, of both kinds in turn."""
     if request.param == "sqlite":
         yield str(tmp_path / "library" / "library.sqlite")
@@ -137,49 +139,49 @@ def place(request, tmp_path) -> Iterator[str]:
 
 
 @pytest.fixture
-def store(place) -> Iterator[Store]:
+def store(address) -> Iterator[Store]:
     """Return a new library of each kind."""
-    with contextlib.closing(Store(place)) as opened:
+    with contextlib.closing(Store(address)) as opened:
         yield opened
 
 
 # ---- scans
 
 
-def _check(store: Store, report: ScanReport, ear: Ear) -> None:
-    """Check what holds after every scan: files add up, and each song has the sound and the place that are its own."""
-    parts = ("unchanged", "added", "changed", "moved", "copied", "reheard", "known_unreadable")
+def _check(store: Store, report: ScanReport, encoder: CodewordEncoder) -> None:
+    """Check what holds after every scan: files add up, and each song has its own vector and embedding."""
+    parts = ("unchanged", "added", "changed", "moved", "copied", "reanalysed", "known_unreadable")
     assert report.found == sum(getattr(report, part) for part in parts) + len(report.unreadable)
-    ear_id = store.models.current_ear
+    encoder_id = codewords_of(store)
     songs = {song.id: song for song in store.songs.all()}
-    ids, vectors = (np.concatenate(part) for part in zip(*store.songs.vectors(ear_id), strict=True))
+    ids, vectors = (np.concatenate(part) for part in zip(*store.songs.vectors([encoder_id]), strict=True))
     assert sorted(ids.tolist()) == sorted(songs)
     for song, vector in zip(ids.tolist(), vectors, strict=True):
         if not songs[song].missing:
-            np.testing.assert_array_equal(vector, ear.encode_file(songs[song].path).vector.astype(np.float32))
-    placed, places = store.songs.places(store.models.active)
-    assert placed.tolist() == sorted(songs)
-    model = Placer(store)  # the places are those of the active model
+            np.testing.assert_array_equal(vector, encode_file([encoder], songs[song].path).vector.astype(np.float32))
+    embedded, embeddings = store.songs.embeddings(store.models.active)
+    assert embedded.tolist() == sorted(songs)
+    model = Embedder(store)  # the embeddings are those of the active model
     with store.writing() as connection:
-        model.place(connection, placed[0], ear_id, vectors[0])
-    np.testing.assert_allclose(store.songs.places(store.models.active)[1], places, atol=1e-6)
+        model.embed(connection, embedded[0], {encoder_id: vectors[0]})
+    np.testing.assert_allclose(store.songs.embeddings(store.models.active)[1], embeddings, atol=1e-6)
 
 
 @pytest.fixture
-def check() -> Callable[[Store, ScanReport, Ear], None]:
+def check() -> Callable[[Store, ScanReport, CodewordEncoder], None]:
     """Return what checks all that holds after every scan."""
     return _check
 
 
 @pytest.fixture
-def scanned(store, music, ear, heard):
+def scanned(store, music, encoder, analysed):
     """Return a library that has scanned six songs, and a function that scans it again."""
-    assert scan(store, [music], ear=ear).added == 6
-    heard.take()
+    assert scan(store, [music], encoder=encoder).added == 6
+    analysed.take()
 
     def again(options=None, **changes) -> ScanReport:
         report = scan(store, [music], options)
-        _check(store, report, ear)
+        _check(store, report, encoder)
         expected = ScanReport(**{"found": report.found, "seconds": report.seconds} | changes)
         assert report == expected
         return report

@@ -79,10 +79,10 @@ def test_simplex_program_survives_planes_that_coincide():
 # A bundle step
 
 
-def random_bundle(rng, d, n_planes, diagonal):
+def random_bundle(rng, d, n_planes, diagonal, capacity=None):
     cone = DiagonalCone() if diagonal else PSDCone()
     scale = rng.uniform(0.5, 2.0, d)
-    bundle = Bundle(cone, scale)
+    bundle = Bundle(cone, scale, capacity)
     planes = []
     for _ in range(n_planes):
         gradient = rng.standard_normal(d) if diagonal else rng.standard_normal((d, d))
@@ -157,7 +157,7 @@ def test_bundle_bound_never_exceeds_the_minimum_of_the_model(diagonal):
 @FULL_AND_DIAGONAL
 @pytest.mark.parametrize("capacity", [8, 16])
 def test_a_full_bundle_drops_planes_and_still_converges(capacity, diagonal, monkeypatch):
-    monkeypatch.setattr(bundle_module, "_FEWEST_PLANES", capacity)
+    monkeypatch.setattr(bundle_module, "_MIN_PLANES", capacity)
     monkeypatch.setattr(bundle_module, "_PLANE_BYTES", 0)
     problem = random_problem(73, n=14, d=3)
     C = 30.0 * zero_threshold(problem, diagonal=diagonal)
@@ -167,8 +167,8 @@ def test_a_full_bundle_drops_planes_and_still_converges(capacity, diagonal, monk
 
 
 def test_a_bundle_far_too_small_still_gives_true_bounds(monkeypatch):
-    monkeypatch.setattr(bundle_module, "_FEWEST_PLANES", 2)
-    monkeypatch.setattr(bundle_module, "_MOST_PLANES", 2)
+    monkeypatch.setattr(bundle_module, "_MIN_PLANES", 2)
+    monkeypatch.setattr(bundle_module, "_MAX_PLANES", 2)
     problem = random_problem(74, n=14, d=4)
     C = 30.0 * zero_threshold(problem)
     optimum = hinge_optimum(problem, C, False)
@@ -179,44 +179,41 @@ def test_a_bundle_far_too_small_still_gives_true_bounds(monkeypatch):
 
 
 def test_bundle_drops_the_plane_that_was_idle_for_longest():
-    bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 0, diagonal=True)
-    bundle._capacity = 3
+    bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 0, diagonal=True, capacity=3)
     bundle.add(0.1, np.ones(2))
     bundle.add(0.2, np.ones(2))
-    bundle._weights = np.array([0.0, 1.0, 0.0])
+    bundle.weights = np.array([0.0, 1.0, 0.0])
     bundle.add(0.3, np.ones(2))
-    bundle._weights = np.array([0.0, 0.0, 0.0, 1.0])
+    bundle.weights = np.array([0.0, 0.0, 0.0, 1.0])
     bundle.add(0.4, np.ones(2))  # the first plane is older, but was in use until now
-    assert bundle._losses.tolist() == [0.0, 0.1, 0.3, 0.4]
-    bundle._weights = np.array([0.0, 0.5, 0.0, 0.5])
+    assert bundle.losses.tolist() == [0.0, 0.1, 0.3, 0.4]
+    bundle.weights = np.array([0.0, 0.5, 0.0, 0.5])
     bundle.add(0.5, np.ones(2))  # the first is in use again
-    assert bundle._losses.tolist() == [0.0, 0.1, 0.4, 0.5]
+    assert bundle.losses.tolist() == [0.0, 0.1, 0.4, 0.5]
 
 
 def test_bundle_with_all_planes_in_use_drops_the_lightest():
-    bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 3, diagonal=True)
-    bundle._capacity = 3
-    losses = bundle._losses.copy()
-    bundle._weights = np.array([0.1, 0.4, 0.2, 0.3])
+    bundle, _, _ = random_bundle(np.random.default_rng(75), 2, 3, diagonal=True, capacity=3)
+    losses = bundle.losses.copy()
+    bundle.weights = np.array([0.1, 0.4, 0.2, 0.3])
     bundle.add(0.5, np.ones(2))
-    np.testing.assert_array_equal(bundle._losses, [0.0, losses[1], losses[3], 0.5])
-    np.testing.assert_allclose(bundle._weights, [0.3, 0.4, 0.3, 0.0])  # what it had goes to the zero plane
-    np.testing.assert_allclose(bundle._gram, bundle._gradients @ bundle._gradients.T)
+    np.testing.assert_array_equal(bundle.losses, [0.0, losses[1], losses[3], 0.5])
+    np.testing.assert_allclose(bundle.weights, [0.3, 0.4, 0.3, 0.0])  # what it had goes to the zero plane
+    np.testing.assert_allclose(bundle.gram, bundle.gradients @ bundle.gradients.T)
 
 
 def test_bundle_keeps_what_it_is_given_while_it_grows_and_when_it_is_full():
     rng = np.random.default_rng(76)
-    bundle, _, _ = random_bundle(rng, 2, 0, diagonal=True)
-    bundle._capacity = 70
+    bundle, _, _ = random_bundle(rng, 2, 0, diagonal=True, capacity=70)
     planes = rng.standard_normal((100, 3))
     for number, (loss, *gradient) in enumerate(planes, start=1):
         bundle.add(loss, np.array(gradient))
-        kept = planes[max(0, number - 70) : number]  # none ever has weight: the oldest goes first
-        np.testing.assert_array_equal(bundle._losses, [0.0, *kept[:, 0]])
-        np.testing.assert_array_equal(bundle._gradients, [[0.0, 0.0], *kept[:, 1:]])
+        remaining = planes[max(0, number - 70) : number]  # none ever has weight: the oldest goes first
+        np.testing.assert_array_equal(bundle.losses, [0.0, *remaining[:, 0]])
+        np.testing.assert_array_equal(bundle.gradients, [[0.0, 0.0], *remaining[:, 1:]])
         np.testing.assert_array_equal(bundle.newest_gradient, gradient)
-        np.testing.assert_allclose(bundle._gram, bundle._gradients @ bundle._gradients.T, atol=1e-14)
-        assert bundle._weights.sum() == 1.0
+        np.testing.assert_allclose(bundle.gram, bundle.gradients @ bundle.gradients.T, atol=1e-14)
+        assert bundle.weights.sum() == 1.0
 
 
 # Cones

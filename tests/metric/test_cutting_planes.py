@@ -288,7 +288,7 @@ def test_threads_and_block_size_change_nothing(monkeypatch, loss, k, diagonal):
 
 @full_and_diagonal
 @every_loss
-def test_batches_average_to_the_whole(loss, k, diagonal):
+def test_batches_average_to_the_total(loss, k, diagonal):
     rng = np.random.default_rng(13)
     X = rng.standard_normal((60, 4))
     queries = query_set(*random_relations(rng, 60))
@@ -296,10 +296,10 @@ def test_batches_average_to_the_whole(loss, k, diagonal):
     batches = np.split(rng.permutation(queries.usable), [1, 3, 20])
     parts = [plane(X, queries, loss, k, factor, batch) for batch in batches]
     shares = np.array([len(batch) for batch in batches]) / len(queries.usable)
-    whole = plane(X, queries, loss, k, factor)
+    complete = plane(X, queries, loss, k, factor)
     for name in ("loss", "slack", "gradient"):
         mixed = sum(share * getattr(part, name) for share, part in zip(shares, parts, strict=True))
-        np.testing.assert_allclose(mixed, getattr(whole, name), rtol=0, atol=1e-12 * (1.0 + abs(whole.slack)))
+        np.testing.assert_allclose(mixed, getattr(complete, name), rtol=0, atol=1e-12 * (1.0 + abs(complete.slack)))
 
 
 # Queries

@@ -142,9 +142,9 @@ def test_ignored_pairs_work_with_labels_too():
 
 def test_integers_lists_and_single_precision_are_read_as_numbers():
     learner, X, labels = small()
-    whole = np.round(X)
-    expected = learner.fit(whole, labels).components_
-    for same in (whole.astype(int), whole.tolist(), whole.astype(np.float32), np.asfortranarray(whole)):
+    rounded = np.round(X)
+    expected = learner.fit(rounded, labels).components_
+    for same in (rounded.astype(int), rounded.tolist(), rounded.astype(np.float32), np.asfortranarray(rounded)):
         np.testing.assert_array_equal(clone(learner).fit(same, labels).components_, expected)
 
 
@@ -194,7 +194,7 @@ def test_a_zero_factor_has_one_row_of_zeros(shape):
     np.testing.assert_array_equal(_rank_revealed(np.zeros(3), diagonal=True), np.zeros((1, 3)))
 
 
-def test_history_tells_every_round():
+def test_history_records_every_round():
     learner, X, labels = small(tol=1e-4)
     learner.fit(X, labels)
     history = learner.history_
@@ -228,7 +228,7 @@ def test_objective_is_that_of_the_components(loss, diagonal):
     assert learner.objective_ == pytest.approx(np.sum(learner.components_**2) + 3.0 * slack, rel=1e-9)
 
 
-def test_precision_looks_at_ten_songs_and_ndcg_at_all_unless_told():
+def test_precision_looks_at_ten_songs_and_ndcg_at_all_by_default():
     for loss, k in (("precision_at_k", 10), ("ndcg", 40)):
         learner, X, labels = small(loss=loss)
         expected = clone(learner).set_params(k=k).fit(X, labels).components_

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nearsong.evaluation import label_scores
 from nearsong.metric import MetricLearningToRank, order_feature
+from nearsong.metric import learner as learner_module
 from nearsong.metric.learner import _query_set
 from nearsong.metric.order_feature import RankingOracle
 from planted_songs import FULL_AND_DIAGONAL, may_not_converge, planted, small
@@ -50,16 +51,16 @@ def test_without_warm_start_a_second_fit_forgets_the_first():
     np.testing.assert_array_equal(learner.fit(X, labels).fit(X[:, :5], labels).components_, fresh)
 
 
-def test_callback_hears_every_round():
-    heard = []
-    learner, X, labels = small(callback=heard.append)
-    assert learner.fit(X, labels).history_ == heard
+def test_callback_gets_every_round():
+    rounds = []
+    learner, X, labels = small(callback=rounds.append)
+    assert learner.fit(X, labels).history_ == rounds
 
 
 @pytest.mark.parametrize("last", [1, 2, 5])
 def test_callback_can_end_the_fit(last):
     learner, X, labels = small(callback=lambda record: record.round == last)
-    with pytest.warns(ConvergenceWarning, match=f"stopped after {last} rounds at a gap of"):
+    with pytest.warns(ConvergenceWarning, match=f"stopped after {last} rounds with a gap of"):
         learner.fit(X, labels)
     assert learner.n_rounds_ == last
     assert not learner.converged_
@@ -119,9 +120,9 @@ def test_batches_with_the_same_seed_give_the_same_bytes():
 def test_a_batch_of_all_songs_is_the_full_fit(batch_size):
     learner, X, labels = small()
     expected = learner.fit(X, labels)
-    whole = clone(learner).set_params(batch_size=batch_size).fit(X, labels)
-    assert whole.components_.tobytes() == expected.components_.tobytes()
-    assert whole.gap_ == expected.gap_
+    complete = clone(learner).set_params(batch_size=batch_size).fit(X, labels)
+    assert complete.components_.tobytes() == expected.components_.tobytes()
+    assert complete.gap_ == expected.gap_
 
 
 @may_not_converge
@@ -194,7 +195,22 @@ def test_twenty_thousand_songs_are_learned_in_batches_without_a_square_array(mon
     assert learned > native + 0.1
 
 
-def test_twenty_thousand_songs_are_the_most_for_a_full_fit():
-    learner = MetricLearningToRank()
-    assert learner._batch_size(20_000) is None
-    assert learner._batch_size(20_001) == 1_000
+@may_not_converge
+def test_a_fit_with_more_songs_than_the_limit_uses_batches(monkeypatch):
+    assert learner_module.MAX_FULL_SONGS == 20_000
+    monkeypatch.setattr(learner_module, "MAX_FULL_SONGS", 60)
+    X, labels = planted(61)
+    fits = [MetricLearningToRank(C=30.0, max_rounds=5, random_state=0).fit(X[:n], labels[:n]) for n in (60, 61)]
+    assert [fitted.history_[-1].phase == "batch" for fitted in fits] == [False, True]
+
+
+@may_not_converge
+def test_a_batch_has_a_thousand_songs_unless_another_number_is_given(monkeypatch):
+    monkeypatch.setattr(learner_module, "MAX_FULL_SONGS", 60)
+    X, labels = planted(1_100)
+    usual, given = (
+        MetricLearningToRank(C=30.0, max_rounds=5, batch_size=size, random_state=0).fit(X, labels)
+        for size in (None, 1_000)
+    )
+    assert usual.history_[-1].phase == "batch"
+    np.testing.assert_array_equal(usual.components_, given.components_)

@@ -17,7 +17,7 @@ from planted_songs import FULL_AND_DIAGONAL, LOSSES, same_class, small
 
 def test_too_few_rounds_give_a_convergence_warning():
     learner, X, labels = small(max_rounds=4, tol=1e-6)
-    with pytest.warns(ConvergenceWarning, match=r"stopped after 4 rounds at a gap of .*, above tol=1e-06; raise"):
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 4 rounds with a gap of .*, above tol=1e-06; raise"):
         learner.fit(X, labels)
     assert not learner.converged_
     assert learner.n_rounds_ == 4
@@ -74,10 +74,10 @@ def test_a_zero_metric_beyond_that_C_is_blamed_on_the_cut_too(loss, diagonal):
 
 def test_a_loss_that_cannot_fall_is_reported_as_such():
     learner, X, labels = small(loss="precision_at_k", k=39)
-    with pytest.warns(UserWarning, match=r"zero, and so it is for every C: .* lower k"):
+    with pytest.warns(UserWarning, match=r"zero for every C: .* lower k"):
         learner.fit(X, labels)
     learner, X, labels = small()
-    with pytest.warns(UserWarning, match="zero, and so it is for every C"):
+    with pytest.warns(UserWarning, match="zero for every C"):
         learner.fit(np.ones((40, 3)), labels)
 
 
@@ -226,6 +226,6 @@ def test_warm_start_from_another_number_of_features_is_refused():
     learner, X, labels = small(warm_start=True)
     learner.fit(X, labels)
     with pytest.raises(
-        InvalidInputError, match="X has 9 features and the metric to start from 10; set warm_start=False"
+        InvalidInputError, match="X has 9 features, but the metric of the previous fit has 10; set warm_start=False"
     ):
         learner.fit(X[:, :9], labels)

@@ -209,7 +209,7 @@ def test_coordinates_keep_distances_and_traces():
     X = rng.standard_normal((20, 4)) @ rng.standard_normal((4, 4)) + 5.0
     for diagonal in (False, True):
         coordinates = Coordinates.of(X, diagonal)
-        inside = coordinates.enter(X)
+        inside = coordinates.transform(X)
         factor = rng.uniform(0.5, 2.0, 4) if diagonal else rng.standard_normal((2, 4))
         outside = coordinates.factor_out(factor)
         project = np.multiply if diagonal else lambda songs, L: songs @ L.T
@@ -250,18 +250,19 @@ def test_zero_is_optimal_up_to_the_named_C_and_not_above(loss, diagonal):
 def test_nothing_breaks_a_hair_above_the_threshold(loss, diagonal):
     problem = random_problem(41, n=14, d=4)
     threshold = zero_threshold(problem, loss, 3, diagonal)
+    at_zero = solve(problem, threshold / 2.0, loss, 3, diagonal).objective / (threshold / 2.0)
     with solver_of(problem, loss, 3, diagonal) as solver:
         for excess in (2e-16, 1e-15, 1e-14, 1e-12, 1e-9, 1e-6):
             C = threshold * (1.0 + excess)
             for solution in (solver.solve(C, 1e-4, 300), solve(problem, C, loss, 3, diagonal)):
                 assert solution.converged
                 assert solution.lower_bound <= solution.objective * (1.0 + 1e-12)
-                assert solution.objective == pytest.approx(C * solver._zero_slack, rel=1e-4)
+                assert solution.objective == pytest.approx(C * at_zero, rel=1e-4)
 
 
 @FULL_AND_DIAGONAL
 def test_cut_losses_certify_zero_beyond_the_named_C(diagonal):
-    # Below the cut all places score the same, so other rankings than the one found first may be as bad at W = 0.
+    # Below the cut all ranks score the same, so other rankings than the one found first may be as bad at W = 0.
     problem = random_problem(42, n=7, d=2, ignoring=0.0)
     threshold = zero_threshold(problem, "precision_at_k", 1, diagonal)
     for factor in (1.1, 2.0, 5.0):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nearsong.errors import InvalidInputError, ModelFileError
+from nearsong.errors import EncoderNotInstalledError, InvalidInputError, ModelFileError
 from nearsong.model import SimilarityModel, file_format
 
 
@@ -28,20 +28,29 @@ def rewrite(path, change):
     header = json.loads(arrays.pop("header").tobytes())
     header.pop("checksum")
     header, arrays = change(header, arrays)
-    header["checksum"] = file_format._checksum(header, arrays)
+    header["checksum"] = file_format.checksum(header, arrays)
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with open(path, "wb") as file:
         np.savez(file, header=text, **arrays)
 
 
+def with_projections(header, projections):
+    return {**header, "projector": {**header["projector"], "parameters": {"projections": projections}}}
+
+
+def with_encoder(header, **changes):
+    """Return a header that describes the encoder otherwise."""
+    return {**header, "encoder": {**header["encoder"], **changes}}
+
+
 def test_a_loaded_model_is_the_model_that_was_saved(model, saved, songs):
     loaded = SimilarityModel.load(saved)
     assert loaded.trained_on == model.trained_on
-    assert loaded.features.parameters() == model.features.parameters()
+    assert loaded.encoder.key == model.encoder.key
     encoded = model.encode_all(songs)
     assert loaded.encode_all(songs).tobytes() == encoded.tobytes()
     assert loaded.project(encoded).tobytes() == model.project(encoded).tobytes()
-    np.testing.assert_array_equal(loaded.encoders[0].codebook.counts_, model.encoders[0].codebook.counts_)
+    np.testing.assert_array_equal(loaded.encoder.quantizer.codebook.counts_, model.encoder.quantizer.codebook.counts_)
 
 
 def test_saving_the_same_model_gives_the_same_bytes(model, saved, tmp_path):
@@ -50,7 +59,7 @@ def test_saving_the_same_model_gives_the_same_bytes(model, saved, tmp_path):
     assert saved.read_bytes() == (tmp_path / "again").read_bytes() == (tmp_path / "third").read_bytes()
 
 
-def test_several_views_survive(model, songs, tmp_path):
+def test_several_projections_survive(model, songs, tmp_path):
     both = SimilarityModel.combined([model, model], weights=[1, 2])
     both.save(tmp_path / "both")
     encoded = both.encode_all(songs)
@@ -60,11 +69,17 @@ def test_several_views_survive(model, songs, tmp_path):
 def test_the_file_is_plain_arrays_and_a_json_header(saved):
     with np.load(saved, allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
-        assert set(archive.files) >= {"encoder0_codewords", "encoder0_mean", "encoder0_scale", "view0_factor"}
+        assert set(archive.files) >= {
+            "codewords",
+            "mean",
+            "scale",
+            "projector_projection0_factor",
+        }
     assert header["format"] == "nearsong model"
-    assert header["version"] == 1
+    assert header["version"] == 4
     assert len(header["checksum"]) == 64
-    assert header["encoders"] == [{"tau": 2}]
+    assert header["encoder"]["name"] == "codewords"
+    assert header["encoder"]["parameters"] == {"tau": 2}
     assert header["trained_on"]["artists"] == 10
 
 
@@ -88,16 +103,16 @@ def test_saving_again_keeps_a_file_private_and_follows_a_link(model, saved):
 def test_a_truncated_file_is_refused(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ModelFileError, match=r"model\.nearsong: is not a nearsong model, or was cut short"):
+    with pytest.raises(ModelFileError, match=r"model\.nearsong: is not a nearsong model, or is truncated"):
         SimilarityModel.load(saved)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.floats(0, 1, exclude_max=True), value=st.integers(1, 255))
-def test_a_file_with_one_byte_changed_is_refused_or_the_same(model, saved, songs, place, value):
+@given(position=st.floats(0, 1, exclude_max=True), value=st.integers(1, 255))
+def test_a_file_with_one_byte_changed_is_refused_or_the_same(model, saved, songs, position, value):
     model.save(saved)
     content = bytearray(saved.read_bytes())
-    content[int(place * len(content))] ^= value
+    content[int(position * len(content))] ^= value
     saved.write_bytes(content)
     try:
         loaded = SimilarityModel.load(saved)
@@ -112,7 +127,7 @@ def test_a_file_with_one_byte_changed_is_refused_or_the_same(model, saved, songs
 def test_an_altered_number_is_refused(saved):
     with np.load(saved) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    arrays["view0_factor"] = arrays["view0_factor"] * 1.001
+    arrays["projector_projection0_factor"] = arrays["projector_projection0_factor"] * 1.001
     with open(saved, "wb") as file:
         np.savez(file, **arrays)
     with pytest.raises(ModelFileError, match="was changed or damaged after it was written"):
@@ -131,25 +146,21 @@ def test_an_altered_header_is_refused(saved):
 
 
 def test_a_newer_file_says_to_upgrade(saved):
-    rewrite(saved, lambda header, arrays: ({**header, "version": 2}, arrays))
+    rewrite(saved, lambda header, arrays: ({**header, "version": 5}, arrays))
     with pytest.raises(
-        ModelFileError, match="has format 2, written by a newer nearsong; this one reads 1, so upgrade"
+        ModelFileError, match="has format 5, written by a newer nearsong; this one reads 4, so upgrade"
     ):
         SimilarityModel.load(saved)
 
 
-@pytest.mark.parametrize("version", [0, None, "1", 1.5])
+@pytest.mark.parametrize("version", [0, 3, None, "4", 1.5])
 def test_a_file_of_no_known_version_is_refused(saved, version):
     rewrite(saved, lambda header, arrays: ({**header, "version": version}, arrays))
     with pytest.raises(ModelFileError, match="does not read"):
         SimilarityModel.load(saved)
 
 
-FOREIGN = {
-    "text": b"this is a letter",
-    "empty": b"",
-    "zeros": bytes(5_000),
-}
+FOREIGN = {"text": b"this is a letter", "empty": b"", "zeros": bytes(5_000)}
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -184,23 +195,52 @@ def test_a_missing_file_and_a_folder_say_so(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda header, arrays: ({**header, "encoders": []}, arrays),
-        lambda header, arrays: ({**header, "views": []}, arrays),
-        lambda header, arrays: ({**header, "views": [{"colour": 3}]}, arrays),
-        lambda header, arrays: ({**header, "encoders": [{"tau": 999}]}, arrays),
-        lambda header, arrays: ({**header, "features": {"sample_rate": -1}}, arrays),
-        lambda header, arrays: (header, {**arrays, "view0_factor": np.zeros((2, 3))}),
-        lambda header, arrays: (header, {**arrays, "view0_mean": np.zeros((2, 3, 4))}),
-        lambda header, arrays: (header, {name: a for name, a in arrays.items() if name != "view0_basis"}),
-        lambda header, arrays: (header, {**arrays, "encoder0_codewords": np.full((24, 39), np.nan, np.float32)}),
-        lambda header, arrays: (header, {**arrays, "view0_basis": arrays["view0_basis"][0]}),
-        lambda header, arrays: (header, {**arrays, "encoder0_scale": np.array(["a"] * 39)}),
-        lambda header, arrays: (header, {**arrays, "view0_factor": arrays["view0_factor"] * 1j}),
-        lambda header, arrays: (header, {**arrays, "view0_factor": arrays["view0_factor"] * 1e307}),
-        lambda header, arrays: ({**header, "views": [{**header["views"][0], "weight": 10**400}]}, arrays),
-        lambda header, arrays: ({**header, "views": [{**header["views"][0], "product_kernel": "no"}]}, arrays),
-        lambda header, arrays: ({**header, "views": [{**header["views"][0], "encoder": False}]}, arrays),
-        lambda header, arrays: ({**header, "features": {**header["features"], "n_mels": 10**12}}, arrays),
+        lambda header, arrays: (with_encoder(header, parameters={}), arrays),
+        lambda header, arrays: (with_projections(header, []), arrays),
+        lambda header, arrays: (with_projections(header, [{"colour": 3}]), arrays),
+        lambda header, arrays: (with_encoder(header, parameters={"tau": 999}), arrays),
+        lambda header, arrays: (
+            with_encoder(header, features={"name": "delta_mfcc", "parameters": {"sample_rate": -1}}),
+            arrays,
+        ),
+        lambda header, arrays: (header, {**arrays, "projector_projection0_factor": np.zeros((2, 3))}),
+        lambda header, arrays: (header, {**arrays, "projector_projection0_mean": np.zeros((2, 3, 4))}),
+        lambda header, arrays: (
+            header,
+            {name: a for name, a in arrays.items() if name != "projector_projection0_basis"},
+        ),
+        lambda header, arrays: (header, {**arrays, "codewords": np.full((24, 39), np.nan, np.float32)}),
+        lambda header, arrays: (
+            header,
+            {**arrays, "projector_projection0_basis": arrays["projector_projection0_basis"][0]},
+        ),
+        lambda header, arrays: (header, {**arrays, "scale": np.array(["a"] * 39)}),
+        lambda header, arrays: (
+            header,
+            {**arrays, "projector_projection0_factor": arrays["projector_projection0_factor"] * 1j},
+        ),
+        lambda header, arrays: (
+            header,
+            {**arrays, "projector_projection0_factor": arrays["projector_projection0_factor"] * 1e307},
+        ),
+        lambda header, arrays: (
+            with_projections(header, [{**header["projector"]["parameters"]["projections"][0], "weight": 10**400}]),
+            arrays,
+        ),
+        lambda header, arrays: (
+            with_projections(header, [{**header["projector"]["parameters"]["projections"][0], "applies_phi": "no"}]),
+            arrays,
+        ),
+        lambda header, arrays: (
+            with_projections(
+                header, [{**header["projector"]["parameters"]["projections"][0], "encoder_index": False}]
+            ),
+            arrays,
+        ),
+        lambda header, arrays: (
+            with_encoder(header, features={"name": "delta_mfcc", "parameters": {"n_mels": 10**12}}),
+            arrays,
+        ),
         lambda header, arrays: ({**header, "trained_on": [1]}, arrays),
     ],
 )
@@ -211,7 +251,7 @@ def test_a_file_whose_parts_do_not_fit_is_refused(saved, change):
 
 
 def test_what_json_cannot_hold_is_refused_before_anything_is_written(model, codebook, songs, tmp_path):
-    odd = SimilarityModel(model.encoders, model.views, model.features, {"when": object()})
+    odd = SimilarityModel(model.encoder, model.projector, {"when": object()})
     with pytest.raises(InvalidInputError, match="trained_on cannot be written as JSON"):
         odd.save(tmp_path / "odd")
     assert list(tmp_path.iterdir()) == []
@@ -259,7 +299,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(model, saved, monkey
     assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_save_that_is_killed_leaves_the_old_file_whole(saved):
+def test_a_save_that_is_killed_leaves_the_old_file_intact(saved):
     code = (
         "import os, sys, signal, numpy as np, nearsong\n"
         "model = nearsong.SimilarityModel.load(sys.argv[1])\n"
@@ -272,3 +312,12 @@ def test_a_save_that_is_killed_leaves_the_old_file_whole(saved):
     assert subprocess.run([sys.executable, "-c", code, saved]).returncode == -9
     assert saved.read_bytes() == before
     assert SimilarityModel.load(saved).trained_on["note"] == "kinds"
+
+
+@pytest.mark.parametrize("facts", [{"name": "other"}, {"version": 99}])
+def test_a_file_that_needs_another_encoder_says_which(saved, facts):
+    rewrite(saved, lambda header, arrays: (with_encoder(header, **facts), arrays))
+    with pytest.raises(
+        EncoderNotInstalledError, match=r"needs version \d+ of the encoder '\w+', which this nearsong"
+    ):
+        SimilarityModel.load(saved)

@@ -6,88 +6,83 @@ import scipy.sparse as sp
 
 from nearsong.evaluation import scores_from_distances
 from nearsong.metric import MetricLearningToRank
-from nearsong.model.held_out import Audience, make_split, neighbours_among
-from nearsong.model.selection import (
-    best_of,
-    ceiling_score,
-    compress,
-    learn_grid,
-    popularity_score,
-    random_score,
-)
+from nearsong.model.held_out import ListeningData, make_split, neighbours_among
+from nearsong.model.selection import best_of, ceiling_score, compress, learn_grid, popularity_score, random_score
 
 N_RELEVANT = 3
 
 
-def make_audience(unit: str) -> Audience:
+def make_listening_data(unit: str) -> ListeningData:
     """Forty artists in two camps, and listeners who keep to one."""
     random = np.random.default_rng(4)
     song_artist = np.repeat(np.arange(40), 2)
     of_column = np.arange(40) if unit == "artist" else song_artist
     chance = np.where(np.equal.outer(np.arange(60) % 2, of_column % 2), 0.5, 0.08)
-    return Audience(song_artist=song_artist, plays=sp.csr_array(random.random(chance.shape) < chance), unit=unit)
+    return ListeningData(song_artist=song_artist, plays=sp.csr_array(random.random(chance.shape) < chance), unit=unit)
 
 
 @pytest.fixture(params=["artist", "song"])
-def audience(request) -> Audience:
-    return make_audience(request.param)
+def listening_data(request) -> ListeningData:
+    return make_listening_data(request.param)
 
 
-def test_popularity_is_how_often_training_units_have_a_unit_among_their_nearest(audience):
-    split = make_split(audience, 0, n_relevant=N_RELEVANT, seed=0)
-    score = popularity_score(audience, split, N_RELEVANT)
+def test_popularity_is_how_often_training_units_have_a_unit_among_their_nearest(listening_data):
+    split = make_split(listening_data, 0, n_relevant=N_RELEVANT, seed=0)
+    score = popularity_score(listening_data, split, N_RELEVANT)
     for ranking in (split.validation, split.test_known, split.test_unknown):
-        near = neighbours_among(audience, np.unique(audience.song_unit[ranking.database]), N_RELEVANT)
-        counts = np.zeros(audience.plays.shape[1])
-        for unit in np.unique(audience.song_unit[split.training.queries]):
+        near = neighbours_among(listening_data, np.unique(listening_data.song_unit[ranking.database]), N_RELEVANT)
+        counts = np.zeros(listening_data.plays.shape[1])
+        for unit in np.unique(listening_data.song_unit[split.training.queries]):
             for other in near[unit][near[unit] >= 0]:
                 counts[other] += 1
-        table = np.tile(-counts[audience.song_unit[ranking.database]], (len(ranking.queries), 1))
+        table = np.tile(-counts[listening_data.song_unit[ranking.database]], (len(ranking.queries), 1))
         assert score(ranking).auc == scores_from_distances(table, ranking.relevant, ranking.ignored).auc
 
 
-def test_the_ceiling_is_the_jaccard_index_of_one_half_judged_by_the_other(audience):
-    split = make_split(audience, 2, n_relevant=N_RELEVANT, seed=0)
+def test_the_ceiling_is_the_jaccard_index_of_one_half_judged_by_the_other(listening_data):
+    split = make_split(listening_data, 2, n_relevant=N_RELEVANT, seed=0)
     ranking = split.test_known
-    listeners = np.random.default_rng([9, 2, 13]).permutation(audience.plays.shape[0])
+    listeners = np.random.default_rng([9, 2, 13]).permutation(listening_data.plays.shape[0])
     first, second = np.array_split(listeners, 2)
-    plays = audience.plays.toarray()[first]
+    plays = listening_data.plays.toarray()[first]
     table = np.zeros(ranking.relevant.shape)
     for i, query in enumerate(ranking.queries):
         for j, song in enumerate(ranking.database):
-            a, b = plays[:, audience.song_unit[query]], plays[:, audience.song_unit[song]]
+            a, b = plays[:, listening_data.song_unit[query]], plays[:, listening_data.song_unit[song]]
             table[i, j] = -((a & b).sum() / (a | b).sum()) if (a | b).any() else 0.0
-    others = Audience(
-        song_artist=audience.song_artist, plays=sp.csr_array(audience.plays[second]), unit=audience.unit
+    others = ListeningData(
+        song_artist=listening_data.song_artist,
+        plays=sp.csr_array(listening_data.plays[second]),
+        unit=listening_data.unit,
     )
     judged = make_split(others, 2, n_relevant=N_RELEVANT, seed=0).test_known
     np.testing.assert_array_equal(judged.queries, ranking.queries)
     expected = scores_from_distances(table, judged.relevant, judged.ignored).auc
-    found = ceiling_score(audience, split, n_relevant=N_RELEVANT, seed=9)(ranking)
+    found = ceiling_score(listening_data, split, n_relevant=N_RELEVANT, seed=9)(ranking)
     assert found.auc == pytest.approx(expected, abs=1e-12)
     assert found.auc > 0.7
 
 
-def test_chance_is_the_same_for_the_same_seed_and_near_one_half(audience):
-    split = make_split(audience, 0, n_relevant=N_RELEVANT, seed=0)
+def test_chance_is_the_same_for_the_same_seed_and_near_one_half(listening_data):
+    split = make_split(listening_data, 0, n_relevant=N_RELEVANT, seed=0)
     scores = [random_score(split, seed)(split.test_known).auc for seed in range(40)]
     assert random_score(split, 0)(split.test_known).auc == scores[0]
     assert abs(np.mean(scores) - 0.5) < 0.03
     assert len(set(scores)) > 30
 
 
-def vectors_of(audience: Audience) -> np.ndarray:
+def vectors_of(listening_data: ListeningData) -> np.ndarray:
     """A dimension that tells the camps apart, and five louder ones that tell nothing."""
     random = np.random.default_rng(1)
-    vectors = 2.0 * random.normal(size=(audience.n_songs, 6))
-    vectors[:, 0] = 2.0 * (audience.song_artist % 2) + 0.3 * random.normal(size=audience.n_songs)
+    vectors = 2.0 * random.normal(size=(listening_data.n_songs, 6))
+    vectors[:, 0] = 2.0 * (listening_data.song_artist % 2) + 0.3 * random.normal(size=listening_data.n_songs)
     return vectors
 
 
 def test_the_grid_holds_every_loss_and_c_in_order_and_learns():
-    audience = make_audience("artist")
-    split = make_split(audience, 0, n_relevant=N_RELEVANT, seed=0)
-    songs = compress(vectors_of(audience), split.training.queries, keep=None)
+    listening_data = make_listening_data("artist")
+    split = make_split(listening_data, 0, n_relevant=N_RELEVANT, seed=0)
+    songs = compress(vectors_of(listening_data), split.training.queries, keep=None)
     losses, Cs = ("mrr", "auc"), (1.0, 10.0, 100.0)
     grid = learn_grid(songs, split.training, split.validation, losses, Cs, tol=1e-2, max_rounds=30)
     assert [(cell.loss, cell.C) for cell in grid] == [(loss, C) for loss in losses for C in Cs]
@@ -104,10 +99,10 @@ def test_the_grid_holds_every_loss_and_c_in_order_and_learns():
         )
 
 
-def test_fits_end_when_they_are_told_to():
-    audience = make_audience("artist")
-    split = make_split(audience, 0, n_relevant=N_RELEVANT, seed=0)
-    songs = compress(vectors_of(audience), split.training.queries, keep=None)
+def test_fits_end_when_they_are_stopped():
+    listening_data = make_listening_data("artist")
+    split = make_split(listening_data, 0, n_relevant=N_RELEVANT, seed=0)
+    songs = compress(vectors_of(listening_data), split.training.queries, keep=None)
 
     rounds = []
 
@@ -131,8 +126,8 @@ def test_fits_end_when_they_are_told_to():
 
 
 def test_the_first_of_equals_is_best():
-    grid = [SimpleNamespace(auc=auc, place=place) for place, auc in enumerate((0.5, 0.7, 0.7, 0.6))]
-    assert best_of(grid).place == 1
+    grid = [SimpleNamespace(auc=auc, row=row) for row, auc in enumerate((0.5, 0.7, 0.7, 0.6))]
+    assert best_of(grid).row == 1
 
 
 def test_compression_keeps_the_variance_of_training_songs():

@@ -154,8 +154,8 @@ def test_every_kind_of_count_gives_the_same_answer(dtype):
 
 
 def test_truth_values_count_as_one_play():
-    heard = np.random.default_rng(1).random((15, 12)) < 0.4
-    assert_same(jaccard_neighbors(heard, min_plays=1), jaccard_neighbors(heard * 10))
+    listened = np.random.default_rng(1).random((15, 12)) < 0.4
+    assert_same(jaccard_neighbors(listened, min_plays=1), jaccard_neighbors(listened * 10))
 
 
 def test_the_matrix_of_the_caller_stays_as_it_was():
@@ -234,7 +234,7 @@ def test_memory_grows_with_listens_and_not_with_the_square_of_the_items():
     assert peak < 25e6  # one bit for each pair of items would already take 112 MB
 
 
-def test_places_beyond_32_bits_give_the_same_answer(monkeypatch):
+def test_embeddings_beyond_32_bits_give_the_same_answer(monkeypatch):
     plays = random_plays(np.random.default_rng(5), 30, 20, 0.4)
     expected = jaccard_neighbors(plays)
     monkeypatch.setattr(jaccard, "_SLOTS_OF_32_BITS", 0)
@@ -249,7 +249,7 @@ def test_places_beyond_32_bits_give_the_same_answer(monkeypatch):
         (sp.coo_array(np.ones(4)), r"plays has 1 dimension\(s\)"),
         (7, r"plays has 0 dimension\(s\)"),
         ([[1, 2], [3]], "plays cannot be read as an array of numbers"),
-        ([["a", "b"]], "plays holds <U1 values, which are no counts; give whole or floating-point numbers"),
+        ([["a", "b"]], "plays holds <U1 values, which are not counts; use integers or floats"),
         (np.ones((2, 2), complex), "plays holds complex128 values"),
         (np.array([[1, -2]]), "plays has the value -2 at user 0, item 1, but a play count is finite"),
         (sp.csc_array([[0.0, 1.0], [np.nan, 0.0]]), "plays has the value nan at user 1, item 0"),
@@ -272,10 +272,10 @@ def test_plays_that_are_no_counts_are_refused(plays, message):
         ({"min_plays": float("nan")}, "min_plays=nan must be a finite number above 0"),
         ({"block": 0}, "block=0 must be a whole number of at least 1"),
         ({"n_jobs": 0}, "n_jobs=0 must be a whole number of at least 1"),
-        ({"among": [0, 3]}, "among names item 3, but plays has 3 items; use 0 to 2"),
-        ({"among": [-1]}, "among names item -1, but plays has 3 items"),
+        ({"among": [0, 3]}, "among has item 3, but plays has 3 items; use 0 to 2"),
+        ({"among": [-1]}, "among has item -1, but plays has 3 items"),
         ({"among": [True, False]}, r"among has shape \(2,\) and holds bool values; .* mask of 3 booleans"),
-        ({"among": [0.5]}, r"among has shape \(1,\) and holds float64 values; give a list of item ids"),
+        ({"among": [0.5]}, r"among has shape \(1,\) and holds float64 values; use a list of item indices"),
         ({"among": [[0, 1]]}, r"among has shape \(1, 2\)"),
     ],
 )

@@ -67,9 +67,7 @@ def test_no_song_is_both_relevant_and_ignored(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     artists = data.draw(st.lists(st.integers(-1, n_artists - 1), max_size=12))
     relevant, ignored = relevant_songs(
-        random_neighbors(rng, n_artists, 3),
-        np.array(artists, int),
-        own_artist=data.draw(st.sampled_from(POLICIES)),
+        random_neighbors(rng, n_artists, 3), np.array(artists, int), own_artist=data.draw(st.sampled_from(POLICIES))
     )
     assert not (relevant.toarray() & ignored.toarray()).any()
     assert (ignored.diagonal() == (np.array(artists) >= 0)).all()
@@ -137,28 +135,19 @@ def test_memory_follows_the_relevant_pairs_and_not_all_pairs():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ([1, 0], [0]),
-            r"artist_neighbors has shape \(2,\) .*; an artists x k array of artist indices is needed",
-        ),
+        (([1, 0], [0]), r"artist_neighbors has shape \(2,\) .*; an artists x k array of artist indices is needed"),
         (([[0.5]], [0]), "artist_neighbors has shape .* and holds float64 values"),
         (([[1], [0, 2]], [0]), "artist_neighbors cannot be read as an array .*; an artists x k array"),
         (([[1], [2]], [0]), "names artist 2 as a neighbour of artist 1, but has 2 rows; use 0 to 1, or -1"),
         (([[1], [-2]], [0]), "names artist -2 as a neighbour of artist 1"),
-        (([[1], [1]], [0]), "artist 1 as its own neighbour; remove it and say with own_artist"),
-        (
-            ([[1], [0]], [[0]]),
-            r"song_artists has shape \(1, 1\) .*; one artist index a song \(-1: unknown\) is",
-        ),
+        (([[1], [1]], [0]), "artist 1 as its own neighbour; remove it and set own_artist"),
+        (([[1], [0]], [[0]]), r"song_artists has shape \(1, 1\) .*; one artist index per song \(-1: unknown\) is"),
         (([[1], [0]], ["a"]), "song_artists has shape .* and holds <U1 values"),
         (([[1], [0]], [0, 2]), "song_artists gives song 1 the artist 2, but .* 2 rows; use 0 to 1, or -1"),
         (([[1], [0]], [-2]), "song_artists gives song 0 the artist -2"),
         (([[1], [0]], [0], [5]), "database_artists gives song 0 the artist 5"),
         (([[1], [0]], [0], [True]), "database_artists has shape .* and holds bool values"),
-        (
-            ([[1], [0]], [0], None, "skip"),
-            "own_artist='skip' is unknown; choose one of ignore, irrelevant, relevant",
-        ),
+        (([[1], [0]], [0], None, "skip"), "own_artist='skip' is unknown; choose one of ignore, irrelevant, relevant"),
     ],
 )
 def test_arguments_that_cannot_work_are_refused(arguments, message):

@@ -4,7 +4,6 @@ import logging
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,10 +17,11 @@ from anyio.from_thread import start_blocking_portal
 import foreign_music
 from nearsong.library import Library
 from nearsong.web.app import create_app
-from nearsong.web.converted import Conversions
-from nearsong.web.server import Server, configuration, listen
-from nearsong.web.service import Service
+from nearsong.web.media.converted import Conversions
+from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
+from running_service import running
+from waiting import wait_for
 
 ADDRESS = "http://127.0.0.1:8337"
 
@@ -47,8 +47,8 @@ class InProcess(httpx.BaseTransport):
         self._running.enter_context(self._portal.wrap_async_context_manager(app.router.lifespan_context(app)))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        whole = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
-        return self._portal.call(self._answer, whole)
+        complete = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        return self._portal.call(self._answer, complete)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         response = await self._transport.handle_async_request(request)
@@ -70,7 +70,7 @@ class Client(httpx.Client):
 @pytest.fixture
 def make_client(trained, monkeypatch) -> Iterator[Callable[..., Client]]:
     """Return a function that makes clients of services with other settings, on the same trained library."""
-    monkeypatch.setattr("nearsong.web.service.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("nearsong.web.service.service.POLL_SECONDS", 0.05)
     with ExitStack() as open_ones:
 
         def make(
@@ -106,33 +106,9 @@ def empty_client(make_client, tmp_path) -> Iterator[Client]:
 @pytest.fixture(scope="session")
 def served(trained_file, tmp_path_factory) -> Iterator[str]:
     """The address of a server that really runs, with a trained library of its own."""
-    place = shutil.copy(trained_file, tmp_path_factory.mktemp("served") / "library.sqlite")
-    with Library.open(place) as library, running(library, ServeSettings(port=0)) as address:
+    library_file = shutil.copy(trained_file, tmp_path_factory.mktemp("served") / "library.sqlite")
+    with Library.open(library_file) as library, running(library, ServeSettings(port=0)) as address:
         yield address
-
-
-class running:  # noqa: N801 - used as a function
-    """A server in a thread while a block runs; gives its address."""
-
-    def __init__(self, library: Library, settings: ServeSettings) -> None:
-        self._listener = listen(settings)
-        self.service = Service(library, settings)
-        self._server = Server(configuration(self.service), self.service)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
-
-    def __enter__(self) -> str:
-        self._thread.start()
-        deadline = time.monotonic() + 60
-        while not self._server.started:
-            assert self._thread.is_alive(), "the server has ended"
-            assert time.monotonic() < deadline, "the server did not start"
-            time.sleep(0.02)
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-
-    def __exit__(self, *_error: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(60)
-        self._listener.close()
 
 
 @pytest.fixture(autouse=True)
@@ -185,8 +161,8 @@ def serving() -> Callable[..., running]:
 @pytest.fixture
 def own_server(trained_file, tmp_path) -> Iterator[str]:
     """The address of a server whose library may be changed."""
-    place = shutil.copy(trained_file, tmp_path / "library.sqlite")
-    with Library.open(place) as library, running(library, ServeSettings(port=0)) as address:
+    library_file = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(library_file) as library, running(library, ServeSettings(port=0)) as address:
         yield address
 
 
@@ -220,24 +196,17 @@ class Held:
     def __init__(self, monkeypatch) -> None:
         self.begun: list[str] = []
         self.gate = threading.Event()
-        make = Conversions._make
+        convert = Conversions._convert
 
         def held(conversions, wanted):
             self.begun.append(wanted.song.title)
             assert self.gate.wait(60)
-            make(conversions, wanted)
+            convert(conversions, wanted)
 
-        monkeypatch.setattr(Conversions, "_make", held)
+        monkeypatch.setattr(Conversions, "_convert", held)
 
     def until(self, n: int) -> None:
         wait_for(lambda: len(self.begun) >= n)
-
-
-def wait_for(what) -> None:
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.fixture

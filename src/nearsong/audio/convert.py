@@ -1,8 +1,8 @@
-"""A file of any format -> the same sound as FLAC, which every browser plays, or as MP3, which is smaller.
+"""An audio file of any format -> FLAC, which every browser plays, or MP3, which is smaller.
 
-Sound streams through: an hour takes no more memory than a minute. FLAC has 16 bits, so that what had no more is the
-same to the last bit. What is damaged is converted as far as it can be read, as :mod:`nearsong.audio.decode` reads it.
-The file is one that was opened elsewhere: here it is opened again, and used only if it is the same one.
+Audio is streamed: an hour takes no more memory than a minute. FLAC has 16 bits, so conversion is lossless for files
+of up to 16 bits. Of damaged files the readable part is converted, as in `decode.py`. The caller has opened the file
+already; a worker opens it again and uses it only if it is the same file.
 """
 
 import errno
@@ -18,66 +18,67 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from nearsong.audio.decode import Broken, DecoderError, channels_of, check_kind, frames_of, opened_by_ffmpeg
-from nearsong.audio.downmix import mixed, names_of
+from nearsong.audio.decode import DecoderError, channels_of, check_codec, frames_of, opened_by_ffmpeg
+from nearsong.audio.downmix import default_channels, downmix
 from nearsong.errors import (
     ChangedAudioError,
     EmptyAudioError,
     InvalidInputError,
+    NotAudioError,
     TooLargeAudioError,
     TooLongAudioError,
     UnreadableAudioError,
 )
 
-RECIPE = f"1 {av.__version__}"
-"""Changes when the same file may give other bytes."""
+ENCODER_VERSION = f"1 {av.__version__}"
+"""Changes when a conversion of the same file may have other bytes."""
 
 BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-"""Of MP3, in thousands of bits a second."""
+"""Bit rates of MP3 in kbit/s."""
 
 _MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
-_LEAST_RATE = 8_000  # browsers play no less than 3,000
-_USUAL_RATE, _MOST_RATE = 96_000, 192_000  # beyond is what DSD files give: noise that nobody can hear
-_BLOCK = 1 << 16
-_NOTHING = "it has no samples; there is nothing to hear in it."
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_MIN_RATE = 8_000  # Hz; browsers refuse rates below 3,000
+_USUAL_RATE, _MAX_RATE = 96_000, 192_000  # Hz; only DSD files exceed it, with inaudible noise
+_BLOCK_SAMPLES = 1 << 16
+_NO_SAMPLES = "has no samples; check that it plays."
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 
 Planes = npt.NDArray[np.float32]
 """Channels x samples, full scale = 1."""
 
 
-class Form(NamedTuple):
-    """What a file is converted to: FLAC, or MP3 of so many thousand bits a second.
+class AudioFormat(NamedTuple):
+    """The format of a conversion: MP3 of ``kbit`` kbit/s, or FLAC for 0.
 
-    >>> Form().ending, Form().media_type, Form(128).ending, Form(128).media_type
+    >>> AudioFormat().extension, AudioFormat().media_type, AudioFormat(128).extension, AudioFormat(128).media_type
     ('flac', 'audio/flac', 'mp3', 'audio/mpeg')
     """
 
     kbit: int = 0
 
     @property
-    def ending(self) -> str:
-        """What a file of this form ends in, without the dot."""
+    def extension(self) -> str:
+        """The file extension, without the dot."""
         return "mp3" if self.kbit else "flac"
 
     @property
     def media_type(self) -> str:
-        """Its type on the web."""
+        """The MIME type."""
         return "audio/mpeg" if self.kbit else "audio/flac"
 
 
-def mp3_within(kbit: int) -> Form:
-    """Return the best MP3 that is no larger than so many thousand bits a second; the smallest if none is.
+def mp3_format(max_kbit: int) -> AudioFormat:
+    """Return the MP3 format with the highest bit rate up to a limit in kbit/s, or the lowest if none fits.
 
-    >>> mp3_within(200), mp3_within(5), mp3_within(999)
-    (Form(kbit=192), Form(kbit=32), Form(kbit=320))
+    >>> mp3_format(200), mp3_format(5), mp3_format(999)
+    (AudioFormat(kbit=192), AudioFormat(kbit=32), AudioFormat(kbit=320))
     """
-    return Form(max((rate for rate in BIT_RATES if rate <= kbit), default=BIT_RATES[0]))
+    return AudioFormat(max((rate for rate in BIT_RATES if rate <= max_kbit), default=BIT_RATES[0]))
 
 
-class FileFacts(NamedTuple):
-    """What a file that was opened is known by."""
+class FileIdentity(NamedTuple):
+    """Identifies an open file and its state: device, inode, bytes, modification time in ns."""
 
     device: int
     inode: int
@@ -85,120 +86,116 @@ class FileFacts(NamedTuple):
     modified: int
 
 
-def facts_of(file: FileIO) -> FileFacts:
-    """Return what an open file is known by."""
-    found = os.fstat(file.fileno())
-    return FileFacts(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+def identity_of(file: FileIO) -> FileIdentity:
+    """Return the identity of an open file."""
+    status = os.fstat(file.fileno())
+    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
-class Converted:
-    """What became of a file.
+class ConversionResult:
+    """The result of a conversion.
 
     Attributes
     ----------
     seconds : float
-        How long it is.
+        Length of the audio.
     damage : str or None
-        What was wrong with it, if it was converted all the same.
-    no_room : str or None
-        Why the result could not be written; then there is none.
+        What is wrong with the file, if only a part could be read.
+    write_error : str or None
+        Why the result could not be written: the disk is full or read-only.
     """
 
     seconds: float = 0.0
     damage: str | None = None
-    no_room: str | None = None
+    write_error: str | None = None
 
 
 def convert_file(
     path: str | os.PathLike[str],
-    facts: FileFacts,
+    identity: FileIdentity,
     target: str | os.PathLike[str],
-    form: Form,
-    longest_seconds: float,
-    most_bytes: int,
-) -> Converted:
-    """Convert a file; what the workers of a service do.
+    form: AudioFormat,
+    max_seconds: float,
+    max_bytes: int,
+) -> ConversionResult:
+    """Convert an audio file; runs in a worker process.
 
     Parameters
     ----------
     path : path-like
-        Where it was opened.
-    facts : FileFacts
-        Which file that was: another one that has its name by now is not touched.
+        The file.
+    identity : FileIdentity
+        Of the file when the caller opened it; a file that has replaced it since is an error.
     target : path-like
-        Where the result goes; a file of this name is replaced. It may be left there, in part, by an error.
-    form : Form
-    longest_seconds : float
-        A longer sound is an error: half of it would look like the whole.
-    most_bytes : int
-        The same for what is larger than this when it is converted.
-
-    Returns
-    -------
-    Converted
+        The path of the result, which is replaced. An error may leave an incomplete file.
+    form : AudioFormat
+    max_seconds : float
+        Longer audio is an error.
+    max_bytes : int
+        A larger result is an error.
 
     Raises
     ------
     AudioError
-        If it is another file, gives no sound, or is too long.
+        If the file has changed, cannot be read, or is too long.
 
     Examples
     --------
     >>> import numpy as np, soundfile, tempfile
-    >>> from nearsong.audio.convert import Form, convert_file, facts_of
+    >>> from nearsong.audio.convert import AudioFormat, convert_file, identity_of
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     soundfile.write(f"{folder}/song.aiff", np.full((44_100, 2), 0.25), 44_100)
     ...     with open(f"{folder}/song.aiff", "rb", buffering=0) as file:
-    ...         done = convert_file(file.name, facts_of(file), f"{folder}/song", Form(), 60.0, 10**6)
+    ...         done = convert_file(file.name, identity_of(file), f"{folder}/song", AudioFormat(), 60.0, 10**6)
     ...     samples, rate = soundfile.read(f"{folder}/song")
     >>> done.seconds, samples.shape, rate, float(samples[0, 0])
     (1.0, (44100, 2), 44100, 0.25)
     """
     damages: list[str] = []
-    with _opened(path, facts) as file:
-        limits = _Limits(path, target, longest_seconds, most_bytes)
+    with _opened(path, identity) as file:
+        limits = _Limits(path, target, max_seconds, max_bytes)
         sound = _Sound(_decoded(file, path, damages))
         if sound.rate == 0:
-            raise EmptyAudioError(path, _NOTHING)
+            raise EmptyAudioError(path, _NO_SAMPLES)
         try:
             seconds = _write(sound, target, form, limits)
         except OSError as error:
-            if error.errno not in _NO_ROOM:
+            if error.errno not in _DISK_ERRORS:
                 raise
-            return Converted(no_room=os.strerror(error.errno))
+            return ConversionResult(write_error=os.strerror(error.errno))
         if not seconds:
-            raise EmptyAudioError(path, _NOTHING)
-        if facts_of(file) != facts:
-            raise ChangedAudioError(path, "was changed while it was read; try again.")
-    return Converted(seconds, "; ".join(damages) or None)
+            raise EmptyAudioError(path, _NO_SAMPLES)
+        if identity_of(file) != identity:
+            raise ChangedAudioError(path, "changed while it was read; try again.")
+    return ConversionResult(seconds, "; ".join(damages) or None)
 
 
-def _opened(path: str | os.PathLike[str], facts: FileFacts) -> FileIO:
-    """Open the file that is known by some facts, and no other."""
+def _opened(path: str | os.PathLike[str], identity: FileIdentity) -> FileIO:
+    """Open a file; raise an error if it is not the one with this identity."""
     try:
         file = FileIO(os.open(path, _FLAGS), "rb")
     except (OSError, ValueError) as error:
         raise UnreadableAudioError(path, f"cannot be opened ({getattr(error, 'strerror', error)}).") from error
-    if facts_of(file) != facts or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    if identity_of(file) != identity or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise ChangedAudioError(path, "was changed while it was read; try again.")
+        raise ChangedAudioError(path, "changed while it was read; try again.")
     return file
 
 
 class _Limits:
-    """How long and how large a result may be."""
+    """The maximum length and size of a result."""
 
-    def __init__(self, path: Any, target: Any, longest_seconds: float, most_bytes: int) -> None:
-        self._path, self._target, self._seconds, self._bytes = path, target, longest_seconds, most_bytes
+    def __init__(self, path: Any, target: Any, max_seconds: float, max_bytes: int) -> None:
+        self._path, self._target, self._seconds, self._bytes = path, target, max_seconds, max_bytes
 
     def check(self, seconds: float) -> None:
-        """Raise the file's error if it is too much."""
+        """Raise an error if the result exceeds a limit."""
         if seconds > self._seconds:
-            words = f"{self._seconds / 3600:g} hours" if self._seconds >= 7200 else f"{self._seconds:g} seconds"
-            raise TooLongAudioError(self._path, f"is longer than the {words} that are converted.")
+            limit = f"{self._seconds / 3600:g} hours" if self._seconds >= 7200 else f"{self._seconds:g} seconds"
+            raise TooLongAudioError(self._path, f"is longer than {limit}, the limit of a conversion.")
         if os.path.exists(self._target) and os.path.getsize(self._target) > self._bytes:
-            raise TooLargeAudioError(self._path, "is too long to be converted: there is no room for it.")
+            raise TooLargeAudioError(self._path, "is too long to convert: the result would exceed the space limit.")
 
 
 # ---- reading
@@ -211,7 +208,7 @@ class _Block(NamedTuple):
 
 
 def _decoded(file: FileIO, path: str | os.PathLike[str], damages: list[str]) -> Iterator[_Block]:
-    """Read with one decoder, then go on with the other where the first gave up, as `nearsong.audio.decode` does."""
+    """Read with one decoder, then continue with the other where the first failed, as `decode.py` does."""
     n_read = 0
     reasons: list[str] = []
     for reader in (_ffmpeg_blocks, _soundfile_blocks):
@@ -230,12 +227,12 @@ def _decoded(file: FileIO, path: str | os.PathLike[str], damages: list[str]) -> 
             reasons.clear()
             break
     if n_read == 0 and reasons:
-        raise UnreadableAudioError(path, f"is not audio that can be read ({'; '.join(reasons)}).")
+        raise NotAudioError(path, f"is not a readable audio file ({'; '.join(reasons)}).")
     damages.extend(reasons)
 
 
 class _Unnamed:
-    """A file as FFmpeg reads it: of the name only the ending, which tells some formats."""
+    """A file as FFmpeg reads it, named by its extension only, which identifies some formats."""
 
     def __init__(self, file: FileIO, path: str) -> None:
         self.read, self.seek, self.tell = file.read, file.seek, file.tell
@@ -243,31 +240,33 @@ class _Unnamed:
 
 
 def _ffmpeg_blocks(file: FileIO, path: str, damages: list[str]) -> Iterator[_Block]:
-    waiting: list[_Block] = []
-    broken: Broken
-    with opened_by_ffmpeg(_Unnamed(file, path)) as (packets, broken):
-        for frame in frames_of(packets, broken):
-            block = _Block(frame.sample_rate, tuple(one.name for one in frame.layout.channels), channels_of(frame))
-            if waiting and (waiting[0][:2] != block[:2] or sum(one.planes.shape[1] for one in waiting) >= _BLOCK):
-                yield _joined(waiting)
-                waiting = []
-            waiting.append(block)
-        if waiting:
-            yield _joined(waiting)
-    damages.extend(filter(None, [broken.told]))
+    pending: list[_Block] = []
+    with opened_by_ffmpeg(_Unnamed(file, path)) as (packets, tally):
+        for frame in frames_of(packets, tally):
+            channels = tuple(channel.name for channel in frame.layout.channels)
+            block = _Block(frame.sample_rate, channels, channels_of(frame))
+            n_pending = sum(part.planes.shape[1] for part in pending)
+            if pending and (pending[0][:2] != block[:2] or n_pending >= _BLOCK_SAMPLES):
+                yield _joined(pending)
+                pending = []
+            pending.append(block)
+        if pending:
+            yield _joined(pending)
+    damages.extend(filter(None, [tally.damage]))
 
 
 def _joined(blocks: list[_Block]) -> _Block:
-    """Join the thousand-sample frames of a codec."""
-    return blocks[0]._replace(planes=np.concatenate([one.planes for one in blocks], axis=1))
+    """Join the frames of a codec, about a thousand samples each."""
+    return blocks[0]._replace(planes=np.concatenate([block.planes for block in blocks], axis=1))
 
 
 def _soundfile_blocks(file: FileIO, _path: str, _damages: list[str]) -> Iterator[_Block]:
     try:
         with soundfile.SoundFile(file.fileno(), closefd=False) as sound:
-            check_kind(sound.subtype, sound.samplerate)
-            names = names_of(sound.channels)
-            while len(block := sound.read(max(1, 2 * _BLOCK // sound.channels), dtype="float32", always_2d=True)):
+            check_codec(sound.subtype, sound.samplerate)
+            names = default_channels(sound.channels)
+            n_frames = max(1, 2 * _BLOCK_SAMPLES // sound.channels)
+            while len(block := sound.read(n_frames, dtype="float32", always_2d=True)):
                 yield _Block(sound.samplerate, names, np.ascontiguousarray(block.T))
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         text = getattr(error, "error_string", str(error)).removeprefix("Error : ").rstrip(".")
@@ -275,7 +274,7 @@ def _soundfile_blocks(file: FileIO, _path: str, _damages: list[str]) -> Iterator
 
 
 class _Sound:
-    """Blocks as they come, and what the first of them says: the rate and one or two channels for all."""
+    """Decoded blocks, with the sample rate and the one or two channels of the first block."""
 
     def __init__(self, blocks: Iterator[_Block]) -> None:
         self._blocks = blocks
@@ -288,21 +287,21 @@ class _Sound:
         return "mono" if self.channels == 1 else "stereo"
 
     def at(self, rate: int) -> Iterator[Planes]:
-        """Give all samples at a rate, in one or two channels."""
+        """Yield all samples at a rate, in one or two channels."""
         resampler = None
-        came = rate
+        source_rate = rate
         for block in self._all():
-            if resampler is not None and block.rate != came:  # some broadcast files change in the middle
+            if resampler is not None and block.rate != source_rate:  # the rate of some broadcast files changes
                 yield from _resampled(resampler, None)
                 resampler = None
-            came = block.rate
-            planes = mixed(block.planes, block.channels, self.channels)
-            if came == rate:
+            source_rate = block.rate
+            planes = downmix(block.planes, block.channels, self.channels)
+            if source_rate == rate:
                 yield planes
                 continue
             if resampler is None:
                 resampler = av.AudioResampler(format="fltp", layout=self.layout, rate=rate)
-            yield from _resampled(resampler, self.frame(planes, came))
+            yield from _resampled(resampler, self.frame(planes, source_rate))
         if resampler is not None:
             yield from _resampled(resampler, None)
 
@@ -318,39 +317,39 @@ class _Sound:
 
 
 def _resampled(resampler: Any, frame: Any) -> Iterator[Planes]:
-    for done in resampler.resample(frame):
-        yield done.to_ndarray()
+    for resampled in resampler.resample(frame):
+        yield resampled.to_ndarray()
 
 
 # ---- writing
 
 
-def rate_for(rate: int, form: Form) -> int:
-    """Return the rate that sound of some rate is written at.
+def rate_for(rate: int, form: AudioFormat) -> int:
+    """Return the sample rate of the conversion of a file with some rate.
 
-    >>> [rate_for(rate, Form()) for rate in (44_100, 192_000, 352_800, 4_000)]
+    >>> [rate_for(rate, AudioFormat()) for rate in (44_100, 192_000, 352_800, 4_000)]
     [44100, 192000, 88200, 8000]
-    >>> [rate_for(rate, Form(128)) for rate in (44_100, 88_200, 96_000, 37_800, 4_000)]
+    >>> [rate_for(rate, AudioFormat(128)) for rate in (44_100, 88_200, 96_000, 37_800, 4_000)]
     [44100, 44100, 48000, 44100, 8000]
     """
     if form.kbit:
         if rate > _MP3_RATES[-1]:
             return 44_100 if rate % 44_100 == 0 else 48_000
-        return min(one for one in _MP3_RATES if one >= rate)
-    if rate > _MOST_RATE:
+        return min(mp3_rate for mp3_rate in _MP3_RATES if mp3_rate >= rate)
+    if rate > _MAX_RATE:
         while rate > _USUAL_RATE:
             rate //= 2
-    return max(rate, _LEAST_RATE)
+    return max(rate, _MIN_RATE)
 
 
-def _write(sound: _Sound, target: str | os.PathLike[str], form: Form, limits: _Limits) -> float:
-    """Write the sound and return how long it is."""
+def _write(sound: _Sound, target: str | os.PathLike[str], form: AudioFormat, limits: _Limits) -> float:
+    """Write the audio and return its length in seconds."""
     rate, n_written = rate_for(sound.rate, form), 0
-    with av.open(os.path.abspath(target), "w", format=form.ending) as file:
+    with av.open(os.path.abspath(target), "w", format=form.extension) as file:
         stream = _stream(file, form, rate, sound.layout)
         for planes in sound.at(rate):
-            for start in range(0, planes.shape[1], _BLOCK):
-                part = planes[:, start : start + _BLOCK]
+            for start in range(0, planes.shape[1], _BLOCK_SAMPLES):
+                part = planes[:, start : start + _BLOCK_SAMPLES]
                 frame = sound.frame(part, rate, n_written) if form.kbit else _sixteen_bits(part, rate, n_written)
                 n_written += part.shape[1]
                 for packet in stream.encode(frame):
@@ -362,11 +361,11 @@ def _write(sound: _Sound, target: str | os.PathLike[str], form: Form, limits: _L
     return n_written / rate
 
 
-def _stream(file: Any, form: Form, rate: int, layout: str) -> Any:
+def _stream(file: Any, form: AudioFormat, rate: int, layout: str) -> Any:
     if form.kbit not in (0, *BIT_RATES):
-        raise InvalidInputError(f"MP3 has no {form.kbit} kbit/s; choose one of {BIT_RATES}.")
+        raise InvalidInputError(f"MP3 has no bit rate of {form.kbit} kbit/s; choose one of {BIT_RATES}.")
     if form.kbit:
-        # a level that takes two thirds of the time of the usual one
+        # takes two thirds of the time of the default level
         stream = file.add_stream("libmp3lame", rate=rate, layout=layout, options={"compression_level": "7"})
         stream.bit_rate = 1000 * form.kbit
         stream.codec_context.format = "fltp"
@@ -377,9 +376,9 @@ def _stream(file: Any, form: Form, rate: int, layout: str) -> Any:
 
 
 def _sixteen_bits(planes: Planes, rate: int, at: int) -> Any:
-    """Return a frame of whole numbers, each the nearest; without dither, so that 16 bits stay as they are."""
-    whole = np.rint(np.clip(planes.T * np.float32(32_768), -32_768, 32_767)).astype(np.int16)
+    """Return a frame of rounded 16-bit integers, without dither, so that 16-bit audio stays the same."""
+    rounded = np.rint(np.clip(planes.T * np.float32(32_768), -32_768, 32_767)).astype(np.int16)
     layout = "mono" if len(planes) == 1 else "stereo"
-    frame = av.AudioFrame.from_ndarray(whole.reshape(1, -1), format="s16", layout=layout)
+    frame = av.AudioFrame.from_ndarray(rounded.reshape(1, -1), format="s16", layout=layout)
     frame.sample_rate, frame.pts = rate, at
     return frame

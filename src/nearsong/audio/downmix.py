@@ -1,7 +1,7 @@
-"""Sound of any number of channels -> one or two, never louder than full scale if it was not before.
+"""Audio of any number of channels -> one or two, never above full scale.
 
-The centre and what is behind go to the sides at 3 dB less, as ITU-R BS.775 has it; what only rumbles is left out, and
-all of it is made quieter by as much as the loudest place could need.
+Centre and surround channels are mixed into left and right at -3 dB (ITU-R BS.775), the low-frequency channel is
+dropped, and all is scaled so that no sum of channels can exceed full scale.
 """
 
 from functools import lru_cache
@@ -13,7 +13,7 @@ _HALF = float(np.sqrt(0.5))
 _LEFT = ("BL", "FLC", "SL", "TFL", "TBL", "TSL", "WL", "SDL", "BFL", "SSL")
 _RIGHT = ("BR", "FRC", "SR", "TFR", "TBR", "TSR", "WR", "SDR", "BFR", "SSR")
 
-# how much of a channel goes to the left and to the right, by FFmpeg's names
+# the share of a channel in the left and the right output, by FFmpeg's channel names
 _SHARES = {
     **dict.fromkeys(("FL", "DL"), (1.0, 0.0)),
     **dict.fromkeys(("FR", "DR"), (0.0, 1.0)),
@@ -22,10 +22,10 @@ _SHARES = {
     "FC": (_HALF, _HALF),
     **dict.fromkeys(("BC", "TC", "TFC", "TBC", "BFC"), (0.5, 0.5)),
 }
-_NOTHING = (0.0, 0.0)
+_SILENT = (0.0, 0.0)
 
-# the orders of WAV files, by the number of channels
-_USUAL = {
+# the channel order of WAV files, by the number of channels
+_DEFAULT_LAYOUTS = {
     1: ("FC",),
     2: ("FL", "FR"),
     3: ("FL", "FR", "FC"),
@@ -37,18 +37,18 @@ _USUAL = {
 }
 
 
-def names_of(n_channels: int) -> tuple[str, ...]:
-    """Return what channels are called where a file does not say.
+def default_channels(n_channels: int) -> tuple[str, ...]:
+    """Return the channel names of a file that does not declare them.
 
-    >>> names_of(4)
+    >>> default_channels(4)
     ('FL', 'FR', 'BL', 'BR')
     """
-    return _USUAL.get(n_channels, ("",) * n_channels)
+    return _DEFAULT_LAYOUTS.get(n_channels, ("",) * n_channels)
 
 
 @lru_cache(maxsize=64)
 def weights(channels: tuple[str, ...], n_out: int) -> npt.NDArray[np.float32]:
-    """Return how much of each channel goes to each of one or two; what goes to one sums to at most 1.
+    """Return the downmix matrix (outputs x channels); each row sums to at most 1.
 
     >>> weights(("FL", "FR", "FC", "LFE"), 2).round(2)
     array([[0.59, 0.  , 0.41, 0.  ],
@@ -58,12 +58,12 @@ def weights(channels: tuple[str, ...], n_out: int) -> npt.NDArray[np.float32]:
     """
     if len(channels) == 1:
         table = np.ones((2, 1))
-    elif len(channels) == 2:  # whatever they are called
+    elif len(channels) == 2:  # whatever their names
         table = np.eye(2)
     else:
-        known = channels if _SHARES.keys() & channels else names_of(len(channels))
-        table = np.array([_SHARES.get(name, _NOTHING) for name in known]).T
-    if not table.any(axis=1).all():  # a side without sound is no arrangement that is known
+        known = channels if _SHARES.keys() & channels else default_channels(len(channels))
+        table = np.array([_SHARES.get(name, _SILENT) for name in known]).T
+    if not table.any(axis=1).all():  # one side would be silent: the names are unknown
         table = np.ones((2, len(channels)))
     if n_out == 1:
         table = table.mean(axis=0, keepdims=True)
@@ -72,10 +72,10 @@ def weights(channels: tuple[str, ...], n_out: int) -> npt.NDArray[np.float32]:
     return result
 
 
-def mixed(planes: npt.NDArray[np.float32], channels: tuple[str, ...], n_out: int) -> npt.NDArray[np.float32]:
-    """Return channels x samples as one or two channels within full scale; what is no number is silence.
+def downmix(planes: npt.NDArray[np.float32], channels: tuple[str, ...], n_out: int) -> npt.NDArray[np.float32]:
+    """Mix channels x samples to one or two channels within full scale; NaN becomes 0.
 
-    >>> mixed(np.array([[0.5, np.nan, 3.0]], dtype=np.float32), ("FC",), 2).tolist()
+    >>> downmix(np.array([[0.5, np.nan, 3.0]], dtype=np.float32), ("FC",), 2).tolist()
     [[0.5, 0.0, 1.0], [0.5, 0.0, 1.0]]
     """
     clean = np.nan_to_num(planes, nan=0.0, posinf=1.0, neginf=-1.0)

@@ -1,31 +1,32 @@
-"""A file -> its frames: decoding and dynamic MFCCs in one stream, in bounded memory however long the file is."""
+"""A file -> its frames: decoding and dynamic MFCCs in one stream, in bounded memory."""
 
 import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nearsong.audio.decode import stream_audio
-from nearsong.audio.delta_mfcc import DeltaMFCC, Frames
+from nearsong.audio.decode import AudioDamage, stream_audio
+from nearsong.audio.delta_mfcc import DeltaMFCC
+from nearsong.audio.features import FrameFeatures, Frames
 from nearsong.errors import TooShortAudioError
 
 
 def stream_frames(
     path: str | os.PathLike[str],
-    features: DeltaMFCC | None = None,
+    features: FrameFeatures | None = None,
     *,
-    on_damage: Callable[[str], None] | None = None,
+    on_damage: Callable[[AudioDamage], None] | None = None,
 ) -> Iterator[Frames]:
-    """Read the frames of a file, some seconds of them at a time.
+    """Compute the frames of a file, a few seconds at a time.
 
     Parameters
     ----------
     path : path-like
         An audio file.
-    features : DeltaMFCC, optional
-        What to compute; by default the paper's 39 numbers a frame.
+    features : FrameFeatures, optional
+        The features; by default the paper's 39 numbers per frame.
     on_damage : callable, optional
-        As in :func:`nearsong.audio.stream_audio`.
+        As in `stream_audio`.
 
     Yields
     ------
@@ -34,23 +35,23 @@ def stream_frames(
     Raises
     ------
     AudioError
-        If the file gives no sound, or less than ``features.min_samples`` of it.
+        If the file cannot be read or is shorter than ``features.min_samples``.
     """
     features = features or DeltaMFCC()
-    nothing = True
+    is_empty = True
     for frames in features.stream(stream_audio(path, sample_rate=features.sample_rate, on_damage=on_damage)):
-        nothing = False
+        is_empty = False
         yield frames
-    if nothing:
-        least = 1000 * features.min_samples / features.sample_rate
-        raise TooShortAudioError(path, f"is shorter than the {least:.0f} ms that a frame's derivatives need.")
+    if is_empty:
+        min_ms = 1000 * features.min_samples / features.sample_rate
+        raise TooShortAudioError(path, f"is shorter than {min_ms:.0f} ms, too short to analyse.")
 
 
 def load_frames(
     path: str | os.PathLike[str],
-    features: DeltaMFCC | None = None,
+    features: FrameFeatures | None = None,
     *,
-    on_damage: Callable[[str], None] | None = None,
+    on_damage: Callable[[AudioDamage], None] | None = None,
 ) -> Frames:
-    """Return all frames of a file; the parameters are those of :func:`stream_frames`."""
+    """Return all frames of a file, an array of shape (n_frames, n_features); parameters as in `stream_frames`."""
     return np.concatenate(list(stream_frames(path, features, on_damage=on_damage)))

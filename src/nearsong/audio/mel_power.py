@@ -1,12 +1,12 @@
-"""Samples -> power in mel bands, compiled: the Fourier transforms of sixteen frames at a time.
+"""Samples -> power in mel bands: compiled Fourier transforms of sixteen frames at a time.
 
-Libraries transform one frame after another. Here sixteen frames lie side by side, so that every step of the
-transform is a vector instruction over them, and the spectrum goes from cache straight into the mel bands
-(docs/decisions/0006-mel-power.md has the measurement). A frame's numbers depend on its own samples only.
+FFT libraries transform one frame after another. Here sixteen frames are interleaved, so that every step of the
+transform is a vector instruction, and the spectrum goes from the cache straight into the mel bands (measured in
+docs/decisions/0006-mel-power.md). The values of a frame depend on its own samples only.
 
-The transform is the textbook one: 512 real samples are 256 complex ones, transformed by four radix-4 steps of
-Stockham's self-sorting algorithm and untangled. The sizes are constants because the compiler can then see that
-what is read and what is written do not overlap.
+512 real samples are treated as 256 complex ones, transformed by four radix-4 steps of Stockham's self-sorting
+algorithm and separated again. The sizes are constants so that the compiler can prove that reads and writes do not
+overlap.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ import numpy.typing as npt
 from numba import njit
 
 FRAME_LENGTH = 512
-"""Samples a frame: 23 ms at 22,050 Hz."""
+"""Samples per frame: 23 ms at 22,050 Hz."""
 
 HOP_LENGTH = FRAME_LENGTH // 2
-"""Samples from one frame to the next: half-overlapping, as in the paper."""
+"""Samples from one frame to the next: half a frame, as in the paper."""
 
 LANES = 16
-"""Frames transformed side by side."""
+"""Frames transformed at the same time."""
 
 _HALF = FRAME_LENGTH // 2
 _IMAGINARY = _HALF * LANES  # real parts first, then the imaginary ones
@@ -29,10 +29,19 @@ _angles = -2 * np.pi * np.arange(FRAME_LENGTH) / FRAME_LENGTH
 _COS, _SIN = np.cos(_angles).astype(np.float32), np.sin(_angles).astype(np.float32)
 
 
-def mel_bands(sample_rate: int, n_mels: int) -> npt.NDArray[np.float32]:
-    """Return the triangular mel filters (n_mels x bins): Slaney's scale, from 0 to half the rate, of equal area."""
-    bins = np.linspace(0, sample_rate / 2, _HALF + 1)
-    corners = _mel_to_hertz(np.linspace(0, _hertz_to_mel(sample_rate / 2), n_mels + 2))
+def hann_window() -> npt.NDArray[np.float64]:
+    """Return the periodic Hann window of a frame."""
+    # importing scipy.signal for it would take every worker half a second
+    return (0.5 + 0.5 * np.cos(np.linspace(-np.pi, np.pi, FRAME_LENGTH + 1)))[:-1]
+
+
+def mel_bands(
+    sample_rate: int, n_mels: int, frame_length: int = FRAME_LENGTH, min_hertz: float = 0.0
+) -> npt.NDArray[np.float32]:
+    """Return triangular mel filters of equal area (n_mels x bins) on Slaney's scale, up to half the sample rate."""
+    bins = np.linspace(0, sample_rate / 2, frame_length // 2 + 1)
+    mels = np.linspace(_hertz_to_mel(min_hertz), _hertz_to_mel(sample_rate / 2), n_mels + 2)
+    corners = _mel_to_hertz(mels)
     low, centre, high = corners[:-2, None], corners[1:-1, None], corners[2:, None]
     triangles = np.maximum(0, np.minimum((bins - low) / (centre - low), (high - bins) / (high - centre)))
     return np.asarray(triangles * (2 / (high - low)), dtype=np.float32)
@@ -54,7 +63,7 @@ def _mel_to_hertz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def band_edges(bands: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
-    """Return the first bin of each band and the one after its last (2 x n_mels); equal where a band has none."""
+    """Return the first bin of each band and the bin after its last one (2 x n_mels); equal for empty bands."""
     inside = bands > 0
     first = inside.argmax(axis=1)
     last = np.where(inside.any(axis=1), bands.shape[1] - inside[:, ::-1].argmax(axis=1), first)
@@ -63,12 +72,12 @@ def band_edges(bands: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyped-def]
-    """Return the mel power (n_frames x n_mels) of the half-overlapping frames of some samples, and the whole power.
+    """Return the mel power (n_frames x n_mels) of half-overlapping frames, and the total power of each frame.
 
-    ``n_frames`` is a multiple of LANES, and ``samples`` reaches to the end of the last.
+    ``n_frames`` is a multiple of LANES, and ``samples`` covers all frames.
     """
-    whole = np.empty(n_frames, dtype=np.float32)
-    turned = np.empty((HOP_LENGTH, LANES + 1), dtype=np.float32)
+    total_power = np.empty(n_frames, dtype=np.float32)
+    transposed = np.empty((HOP_LENGTH, LANES + 1), dtype=np.float32)
     a = np.empty(2 * _HALF * LANES, dtype=np.float32)
     b = np.empty(2 * _HALF * LANES, dtype=np.float32)
     power = np.empty((_HALF + 1, LANES), dtype=np.float32)
@@ -78,23 +87,23 @@ def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyp
         hops = samples[start * HOP_LENGTH : (start + LANES + 1) * HOP_LENGTH].reshape((LANES + 1, HOP_LENGTH))
         for i in range(HOP_LENGTH):
             for lane in range(LANES + 1):
-                turned[i, lane] = hops[lane, i]
-        # a frame's second half is the first of the next: lanes one to the right
+                transposed[i, lane] = hops[lane, i]
+        # the second half of a frame is the first half of the next one, which is one lane to the right
         for i in range(FRAME_LENGTH):
-            place = i // 2 * LANES + (_IMAGINARY if i % 2 else 0)  # even samples are real parts, odd ones imaginary
+            slot = i // 2 * LANES + (_IMAGINARY if i % 2 else 0)  # even samples are real parts, odd ones imaginary
             row, right, weight = i % HOP_LENGTH, i // HOP_LENGTH, window[i]
             for lane in range(LANES):
-                a[place + lane] = turned[row, right + lane] * weight
+                a[slot + lane] = transposed[row, right + lane] * weight
         _radix_4(a, b, 64, 1)
         _radix_4(b, a, 16, 4)
         _radix_4(a, b, 4, 16)
         _radix_4(b, a, 1, 64)
-        _untangle(a, power)
+        _power_spectrum(a, power)
         total[:] = 0
         for i in range(_HALF + 1):
             for lane in range(LANES):
                 total[lane] += power[i, lane]
-        whole[start : start + LANES] = total
+        total_power[start : start + LANES] = total
         for band in range(len(bands)):
             total[:] = 0
             for i in range(edges[0, band], edges[1, band]):
@@ -103,28 +112,28 @@ def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyp
                     total[lane] += weight * power[i, lane]
             for lane in range(LANES):
                 result[start + lane, band] = total[lane]
-    return result, whole
+    return result, total_power
 
 
 @njit(inline="always")
 def _radix_4(x, y, quarter, stride):  # type: ignore[no-untyped-def]
-    """Take one step of the transform: ``stride`` transforms of length 4 * ``quarter`` to four times as many."""
+    """Do one step of the transform: from ``stride`` transforms of length 4 * ``quarter`` to four times as many."""
     run = stride * LANES
-    apart = quarter * run
+    distance = quarter * run
     step = FRAME_LENGTH // (4 * quarter)
     for p in range(quarter):
         u_re, u_im = _COS[p * step], _SIN[p * step]
         v_re, v_im = _COS[2 * p * step], _SIN[2 * p * step]
         w_re, w_im = _COS[3 * p * step], _SIN[3 * p * step]
-        here, there = p * run, 4 * p * run
+        source, target = p * run, 4 * p * run
         for i in range(run):
-            j = here + i
-            x0r, x1r, x2r, x3r = x[j], x[j + apart], x[j + 2 * apart], x[j + 3 * apart]
+            j = source + i
+            x0r, x1r, x2r, x3r = x[j], x[j + distance], x[j + 2 * distance], x[j + 3 * distance]
             j += _IMAGINARY
-            x0i, x1i, x2i, x3i = x[j], x[j + apart], x[j + 2 * apart], x[j + 3 * apart]
+            x0i, x1i, x2i, x3i = x[j], x[j + distance], x[j + 2 * distance], x[j + 3 * distance]
             sum02r, sum02i, dif02r, dif02i = x0r + x2r, x0i + x2i, x0r - x2r, x0i - x2i
             sum13r, sum13i, dif13r, dif13i = x1r + x3r, x1i + x3i, x3i - x1i, x1r - x3r  # the last two times i
-            j = there + i
+            j = target + i
             y[j] = sum02r + sum13r
             y[_IMAGINARY + j] = sum02i + sum13i
             re, im = dif02r - dif13r, dif02i - dif13i
@@ -139,8 +148,8 @@ def _radix_4(x, y, quarter, stride):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _untangle(z, power):  # type: ignore[no-untyped-def]
-    """Take the transform of even + i odd samples to the power spectrum of the real ones."""
+def _power_spectrum(z, power):  # type: ignore[no-untyped-def]
+    """Turn the transform of even + i odd samples into the power spectrum of the real signal."""
     for k in range(_HALF + 1):
         this, other = (k % _HALF) * LANES, ((_HALF - k) % _HALF) * LANES
         w_re, w_im = _COS[k], _SIN[k]

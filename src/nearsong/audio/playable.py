@@ -1,18 +1,20 @@
-"""A sound file -> whether browsers, and other players, can be expected to play it; by what is in it.
+"""An audio file -> whether browsers and common players can play it, judged by its content.
 
-A few bytes are read and nothing is decoded, so that it may be asked of strangers' files and of every song. A file's
-name counts only where its bytes say nothing.
+Only a few bytes are read and nothing is decoded, so that the check is safe for untrusted files and cheap enough for
+every song. The extension counts only where the content is inconclusive.
 """
 
 import os
 from collections.abc import Iterator
 from io import FileIO
 
-_FORMATS = "aif aifc aiff alac ape au caf dsf mka mp2 mpc spx tta wma wv"
-_ENDINGS = frozenset(f".{name}" for name in _FORMATS.split())
-"""What songs end in that no browser plays, or not every one."""
+from nearsong.audio.truncation import id3_length
 
-_FOREIGN = (
+_FORMATS = "aif aifc aiff alac ape au caf dsf mka mp2 mpc spx tta wma wv"
+_EXTENSIONS = frozenset(f".{name}" for name in _FORMATS.split())
+"""Extensions of formats that not every browser plays."""
+
+_UNPLAYABLE = (
     b"FORM",  # AIFF
     b".snd",
     b"caff",
@@ -29,49 +31,48 @@ _FOREIGN = (
     b"ADIF",
     bytes.fromhex("3026b2758e66cf11"),  # WMA
 )
-"""What files begin with that no browser knows."""
+"""First bytes of formats that no browser plays."""
 
-_IN_OGG = (b"\x01vorbis", b"OpusHead", b"\x7fFLAC")
-_IN_MP4 = (b"mp4a", b"Opus", b"fLaC", b".mp3")
-_FLOAT, _COMPANDED, _EXTENSIBLE = 3, (6, 7), 0xFFFE  # in the head of a WAV file
-_MOST_BOXES = 5_000
-_HEAD = 64
+_OGG_CODECS = (b"\x01vorbis", b"OpusHead", b"\x7fFLAC")
+_MP4_CODECS = (b"mp4a", b"Opus", b"fLaC", b".mp3")
+_FLOAT, _COMPANDED, _EXTENSIBLE = 3, (6, 7), 0xFFFE  # format codes in the header of a WAV file
+_MAX_BOXES = 5_000
+_HEAD_BYTES = 64
 
 
 def is_playable_by_name(path: str | os.PathLike[str]) -> bool:
-    """Say what can be said without opening a file.
+    """Return whether browsers can play a file, judging by its extension.
 
     >>> is_playable_by_name("song.MP3"), is_playable_by_name("song.aiff")
     (True, False)
     """
-    return os.path.splitext(os.fspath(path))[1].lower() not in _ENDINGS
+    return os.path.splitext(os.fspath(path))[1].lower() not in _EXTENSIONS
 
 
 def is_playable(file: FileIO, path: str | os.PathLike[str]) -> bool:
-    """Say whether browsers and players can be expected to play a file.
+    """Return whether browsers can play a file, judging by its content.
 
     Parameters
     ----------
     file : FileIO
-        Open; where it stands does not matter, before and after.
+        An open file; its position does not matter and is changed.
     path : path-like
-        Its name, for a file that says nothing.
+        Its path, for a file whose content is inconclusive.
     """
     try:
         size = os.fstat(file.fileno()).st_size
-        found = _look(file, size)
+        playable = _judge_content(file, size)
     except OSError:
-        found = None
-    return is_playable_by_name(path) if found is None else found
+        playable = None
+    return is_playable_by_name(path) if playable is None else playable
 
 
-def _look(file: FileIO, size: int) -> bool | None:
-    """Return what a file's bytes say; None if nothing."""
-    head = _read(file, 0, _HEAD)
-    if head[:3] == b"ID3" and len(head) >= 10:  # a tag, of four 7-bit digits' length, comes first
-        start = 10 + sum((digit & 0x7F) << shift for digit, shift in zip(head[6:10], (21, 14, 7, 0), strict=True))
-        head = _read(file, start, _HEAD)
-    if head.startswith(_FOREIGN):
+def _judge_content(file: FileIO, size: int) -> bool | None:
+    """Return whether the content can be played; None if it is inconclusive."""
+    head = _read(file, 0, _HEAD_BYTES)
+    if head[:3] == b"ID3" and len(head) >= 10:
+        head = _read(file, id3_length(head), _HEAD_BYTES)
+    if head.startswith(_UNPLAYABLE):
         return False
     if head[:4] == b"fLaC":
         return True
@@ -80,13 +81,10 @@ def _look(file: FileIO, size: int) -> bool | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
         return _plays_wav(file, size)
     if head[4:8] == b"ftyp":
-        codec = _codec_of_mp4(file, size)
-        return None if codec is None else codec in _IN_MP4
+        return _plays_mp4(file, size)
     if head[:4] == b"\x1a\x45\xdf\xa3":
-        return b"webm" in head or (None if b"matroska" not in head else False)
-    if len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0:
-        return _plays_mpeg(head[1])
-    return None
+        return _plays_matroska(head)
+    return _plays_mpeg(head)
 
 
 def _read(file: FileIO, start: int, n: int) -> bytes:
@@ -94,27 +92,40 @@ def _read(file: FileIO, start: int, n: int) -> bytes:
     return file.read(n) or b""
 
 
-def _plays_mpeg(second: int) -> bool | None:
-    """Judge the second byte of an MPEG frame: layer III is MP3, layer "0" is AAC; browsers have no other."""
-    layer = (second >> 1) & 3
+def _plays_mpeg(head: bytes) -> bool | None:
+    """Judge the header of an MPEG frame: layer III is MP3, layer "0" is AAC; browsers play no other."""
+    if len(head) < 2 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
+        return None
+    layer = (head[1] >> 1) & 3
     if layer == 0:
-        return True if second & 0xF0 == 0xF0 else None
+        return True if head[1] & 0xF0 == 0xF0 else None
     return layer == 1
+
+
+def _plays_matroska(head: bytes) -> bool | None:
+    if b"webm" in head:
+        return True
+    return False if b"matroska" in head else None
+
+
+def _plays_mp4(file: FileIO, size: int) -> bool | None:
+    codec = _codec_of_mp4(file, size)
+    return None if codec is None else codec in _MP4_CODECS
 
 
 def _plays_ogg(file: FileIO) -> bool | None:
     page = _read(file, 0, 27 + 255 + 16)
     if len(page) < 28:
         return None
-    packet = page[27 + page[26] :]  # after as many lengths as the last byte of the head says
-    return packet.startswith(_IN_OGG)
+    packet = page[27 + page[26] :]  # after the segment table, whose length is the last byte of the header
+    return packet.startswith(_OGG_CODECS)
 
 
 def _plays_wav(file: FileIO, size: int) -> bool | None:
-    """Judge the ``fmt`` chunk: browsers know whole numbers of up to 32 bits, floats of 32, A-law and mu-law."""
-    place = 12
-    for _ in range(_MOST_BOXES):
-        head = _read(file, place, 8 + 40)
+    """Judge the ``fmt`` chunk: browsers play integers of up to 32 bits, 32-bit floats, A-law and mu-law."""
+    start = 12
+    for _ in range(_MAX_BOXES):
+        head = _read(file, start, 8 + 40)
         if len(head) < 8 + 16:
             return None
         if head[:4] == b"fmt ":
@@ -122,40 +133,41 @@ def _plays_wav(file: FileIO, size: int) -> bool | None:
             if codec == _EXTENSIBLE and len(head) >= 8 + 26:
                 codec = int.from_bytes(head[32:34], "little")
             return codec in _COMPANDED or (codec in (1, _FLOAT) and bits <= 32)
-        place += 8 + int.from_bytes(head[4:8], "little") + (head[4] & 1)
-        if place >= size:
+        start += 8 + int.from_bytes(head[4:8], "little") + (head[4] & 1)
+        if start >= size:
             return None
     return None
 
 
 def _codec_of_mp4(file: FileIO, size: int) -> bytes | None:
-    """Return what the first sound in an MP4 file is coded as; None if that cannot be found."""
-    looks = iter(range(_MOST_BOXES))  # for all of them together: boxes in boxes in boxes are many
-    for kind, start, end in _boxes(file, 0, size, looks):
+    """Return the codec of the first audio track of an MP4 file; None if it cannot be found."""
+    budget = iter(range(_MAX_BOXES))  # shared by all levels of nested boxes
+    for kind, start, end in _boxes(file, 0, size, budget):
         if kind != b"moov":
             continue
-        for track, track_start, track_end in _boxes(file, start, end, looks):
+        for track, track_start, track_end in _boxes(file, start, end, budget):
             if track != b"trak":
                 continue
-            media = _inside(file, track_start, track_end, b"mdia", looks)
-            handler = None if media is None else _inside(file, *media, b"hdlr", looks)
+            media = _inside(file, track_start, track_end, b"mdia", budget)
+            handler = None if media is None else _inside(file, *media, b"hdlr", budget)
             if media is None or handler is None or _read(file, handler[0] + 8, 4) != b"soun":
                 continue
-            place: tuple[int, int] | None = media
+            box: tuple[int, int] | None = media
             for name in (b"minf", b"stbl", b"stsd"):
-                place = None if place is None else _inside(file, *place, name, looks)
-            if place is not None:
-                return _read(file, place[0] + 12, 4) or None  # after version, count and the first entry's length
+                box = None if box is None else _inside(file, *box, name, budget)
+            if box is not None:
+                return _read(file, box[0] + 12, 4) or None  # after version, count and the length of the first entry
     return None
 
 
-def _inside(file: FileIO, start: int, end: int, name: bytes, looks: Iterator[int]) -> tuple[int, int] | None:
-    return next(((inner, last) for kind, inner, last in _boxes(file, start, end, looks) if kind == name), None)
+def _inside(file: FileIO, start: int, end: int, name: bytes, budget: Iterator[int]) -> tuple[int, int] | None:
+    """Return where the content of the first box of a name starts and ends."""
+    return next(((inner, last) for kind, inner, last in _boxes(file, start, end, budget) if kind == name), None)
 
 
-def _boxes(file: FileIO, start: int, end: int, looks: Iterator[int]) -> Iterator[tuple[bytes, int, int]]:
-    """Give the boxes between two places, while one may look: name, where its content begins, where it ends."""
-    for _ in looks:
+def _boxes(file: FileIO, start: int, end: int, budget: Iterator[int]) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the boxes between two offsets, while the budget lasts: name, start and end of the content."""
+    for _ in budget:
         head = _read(file, start, 16) if start + 8 <= end else b""
         if len(head) < 8:
             return

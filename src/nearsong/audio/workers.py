@@ -1,8 +1,8 @@
-"""Files -> whatever a function makes of each, in worker processes that a bad file cannot take down with it.
+"""Files + a function -> its result for each file, computed in worker processes.
 
-Decoders are large C programs that read what strangers made. Here each file is read in another process: if that
-process crashes or takes too long, it is replaced and the file gets an error, and the scan goes on. `map_audio_files`
-is for many files and ends its processes; `AudioWorkers` stays, for one file now and then.
+Decoders are large C libraries that read untrusted files. So each file is read in another process: if that process
+crashes or takes too long, it is replaced, the file gets an error, and the scan continues. `map_audio_files` processes
+many files and ends its workers; `AudioWorkers` keeps its workers for files that arrive one at a time.
 """
 
 import multiprocessing
@@ -15,7 +15,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import forkserver
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 import pebble
@@ -23,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from nearsong.errors import (
     AudioError,
+    AudioMemoryError,
     AudioTimeoutError,
     InvalidInputError,
     NearsongError,
@@ -34,14 +34,14 @@ from nearsong.validation import check_count, check_positive
 Path = str | os.PathLike[str]
 Result = TypeVar("Result")
 
-_IN_FLIGHT = 3
-"""Files handed out for each worker, so that none waits for the next and none is handed out long before its turn."""
+_QUEUED_FILES = 3
+"""Files queued per worker, so that no worker is idle and no file waits long."""
 
 _ATTEMPTS = 2
-"""Times that a file is handed out if all processes end without having read it."""
+"""Attempts to process a file if all workers end without having read it."""
 
-_LOOK_SECONDS = 0.5
-"""How often to look whether the processes are still there."""
+_POLL_SECONDS = 0.5
+"""Time between checks whether the workers are alive."""
 
 _IMPORTABLE = "the function and its results must be importable"
 
@@ -59,27 +59,27 @@ def map_audio_files(
     Parameters
     ----------
     function : callable
-        Takes a path; must be importable from a module (or a `functools.partial` of such a function), as must
-        its result. An `AudioError` it raises is that file's result.
+        Takes a path; must be importable from a module (or a `functools.partial` of such a function), as must its
+        result. An `AudioError` that it raises is the result of the file.
     paths : iterable of path-like
-        May be endless: only a few are taken ahead of the results.
+        May be infinite: only a few paths are read ahead.
     workers : int, optional
-        Processes; by default one a processor. Each uses one thread.
+        Number of processes, by default one per processor. Each uses one thread.
     timeout : float or None, default=600
-        Seconds a file may take before its process is stopped; None for no limit.
+        Time limit per file in seconds; None for no limit.
     nice : int, default=0
-        How far the workers stand back for other programs, as for the command ``nice``.
+        Niceness of the workers, as for the command ``nice``.
 
     Yields
     ------
     path, result
-        As they are done, in any order. The result is an `AudioError` if the file could not be read, the process
-        crashed on it or ran out of memory or time: it never raises for a file's sake.
+        In order of completion. The result is an `AudioError` if the file could not be read, or if its process crashed
+        or ran out of memory or time; a bad file never raises.
 
     Notes
     -----
-    Workers start in a fresh interpreter. As always with :mod:`multiprocessing`, a script that calls this must do
-    so under ``if __name__ == "__main__":``.
+    Workers start in a new interpreter. As always with `multiprocessing`, a script must call this under
+    ``if __name__ == "__main__":``.
     """
     workers = available_processors() if workers is None else check_count(workers, "workers")
     if timeout is not None:
@@ -90,11 +90,11 @@ def map_audio_files(
     running: dict[Future[Any], Path] = {}
     try:
         while True:
-            for path in islice(source, workers * _IN_FLIGHT - len(running)):
+            for path in islice(source, workers * _QUEUED_FILES - len(running)):
                 running[_schedule(pool, timeout, path)] = path
             if not running:
                 break
-            done, _ = wait(running, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             if not done and not pool.active:
                 raise _no_workers("all of them have ended")
             for future in done:
@@ -103,28 +103,28 @@ def map_audio_files(
     finally:
         for future in running:
             future.cancel()
-        _end(pool)  # on the way out of an interrupted scan too: what runs is abandoned
+        _end(pool)  # also when the caller stops early: running files are abandoned
 
 
 class AudioWorkers(Generic[Result]):
-    """Worker processes that stay, for files that come one at a time.
+    """Long-lived worker processes for files that arrive one at a time.
 
-    They start when the first file comes, or with :meth:`warm`. Threads may share one.
+    They start with the first file, or with `warm`. Threads may share an instance.
 
     Parameters
     ----------
     function : callable
-        Takes a path and whatever else :meth:`run` is given; must be importable from a module, as must its result.
-        An `AudioError` it raises is raised by :meth:`run`.
+        Takes a path and the further arguments of `run`; must be importable from a module, as must its result. An
+        `AudioError` that it raises is raised by `run`.
     workers : int, default=1
-        Processes, each of one thread: files read at the same time.
+        Number of processes, each with one thread.
     timeout : float or None, default=60
-        Seconds a file may take before its process is stopped; waiting for a process does not count.
+        Time limit per file in seconds, without the wait for a process; None for no limit.
     memory : int, optional
-        Bytes a process may take beyond what it has when it starts; None for no limit. Where the system knows no such
-        limit there is none.
+        Bytes that a process may allocate after its start; None for no limit. Ignored where the system has no such
+        limit.
     nice : int, default=0
-        How far the workers stand back for other programs.
+        Niceness of the workers.
 
     Examples
     --------
@@ -156,19 +156,19 @@ the path.
         self._closed = False
 
     def warm(self) -> None:
-        """Start the processes now, so that the first file does not wait for them; what is running stays."""
+        """Start the processes now, so that the first file does not wait for them."""
         pool = self._running_pool()
         ready = [pool.schedule(_ready, timeout=self._timeout) for _ in range(self._workers)]
         wait(ready)
 
     def run(self, path: Path, *arguments: Any) -> Result:
-        """Return what the function makes of a file.
+        """Return the result of the function for a file.
 
         Parameters
         ----------
         path : path-like
         *arguments
-            Given to the function after the path; small, because they travel.
+            Passed to the function after the path; they are pickled, so keep them small.
 
         Raises
         ------
@@ -182,23 +182,23 @@ the path.
             except InvalidInputError:
                 raise
             except NearsongError:
-                continue  # it broke just now
+                continue  # the pool broke just now
             while not future.done():
-                if not wait([future], timeout=_LOOK_SECONDS).done and not pool.active:
-                    future.cancel()  # nobody is left who could finish it
+                if not wait([future], timeout=_POLL_SECONDS).done and not pool.active:
+                    future.cancel()  # no worker is left to finish it
             if future.cancelled() or isinstance(future.exception(), BrokenProcessPool):
-                continue  # a process died while it had no file; want of memory does that
+                continue  # a process died without a file, for example for lack of memory
             outcome = _outcome(future, path, self._timeout)
             if isinstance(outcome, AudioError):
                 raise outcome
             result: Result = outcome
             return result
-        raise NearsongError(f"worker processes cannot be kept alive; {_IMPORTABLE}, and memory must not be short.")
+        raise NearsongError(f"worker processes keep ending; {_IMPORTABLE}, and there must be enough memory.")
 
     def _running_pool(self) -> Any:
         with self._lock:
             if self._closed:
-                raise NearsongError("these worker processes are closed; make new ones.")
+                raise NearsongError("these worker processes are closed; create new ones.")
             if self._pool is not None and not self._pool.active:
                 _end(self._pool)
                 self._pool = None
@@ -207,7 +207,7 @@ the path.
             return self._pool
 
     def close(self) -> None:
-        """End the processes; a file that is being read is given up."""
+        """End the processes; files that are being read are abandoned."""
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
@@ -217,9 +217,7 @@ the path.
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -238,44 +236,44 @@ def _end(pool: Any) -> None:
 
 
 def _process_context() -> Any:
-    """Return how processes start: from a server without threads where there is one, never as a copy of this one."""
+    """Return the start method: a fork server without threads where available, else spawn; never a plain fork."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers"])
-    with _deaf_to_interrupts():  # Ctrl-C is for this process: the server, and whoever it starts, is born deaf to it
+    with _interrupts_ignored():  # Ctrl-C is for this process; the server and its children inherit that they ignore it
         forkserver.ensure_running()
     return context
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _interrupts_ignored() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
-    else:  # only the main thread may say what a signal does, but any may leave it unheard, and hand that on
-        unheard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            signal.signal(signal.SIGINT, handler)
+    else:  # only the main thread may set handlers, but any thread may block a signal, and children inherit the mask
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, unheard)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 _job: Callable[..., Any] | None = None
-"""In a worker: what to do with each path."""
+"""In a worker: the function to apply to each path."""
 
 
 def _start_worker(function: Callable[..., Any], nice: int, memory: int | None) -> None:
     global _job
     _job = function
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
     threadpool_limits(limits=1)
     if nice and hasattr(os, "nice"):
         os.nice(nice)
-    # decoders write their opinion of damaged files to standard error
+    # decoders write messages about damaged files to standard error
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if memory is not None:
@@ -283,7 +281,7 @@ def _start_worker(function: Callable[..., Any], nice: int, memory: int | None) -
 
 
 def _end_with_parent() -> None:
-    """End when the process that gives the work is no more: nobody else would stop a file that takes for ever."""
+    """Exit when the parent process ends: nothing else would stop a file that never finishes."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -291,9 +289,9 @@ def _end_with_parent() -> None:
 
 
 def _limit_memory(more: int) -> None:
-    """Let this process take no more than some bytes of address space beyond what it has."""
+    """Limit the address space of this process to its current size plus some bytes."""
     try:
-        import resource  # not everywhere
+        import resource  # not on Windows
 
         with open("/proc/self/statm") as file:
             now = int(file.read().split()[0]) * resource.getpagesize()
@@ -305,25 +303,25 @@ def _limit_memory(more: int) -> None:
 
 
 def _ready() -> None:
-    """Do nothing, in a worker that is there."""
+    """Do nothing; returns when a worker is running."""
 
 
 def _apply(path: Path, *arguments: Any) -> tuple[Any, AudioError | None]:
-    """Do the job; whatever it raises goes back as an error that is known to survive the way."""
+    """Apply the function; exceptions are returned as an `AudioError`, which can be pickled."""
     assert _job is not None
     try:
         return _job(path, *arguments), None
     except AudioError as error:
         return None, error
     except MemoryError:
-        return None, UnreadableAudioError(path, "reading it takes more memory than there is.")
-    except BaseException as error:  # one file's failure, whatever it is, must not end a scan
+        return None, AudioMemoryError(path, "needs more memory than is available.")
+    except BaseException as error:  # no failure of one file may end a scan
         return None, UnreadableAudioError(path, f"could not be processed ({type(error).__name__}: {error}).")
 
 
 def _schedule(pool: Any, timeout: float | None, path: Path, *arguments: Any) -> "Future[Any]":
     if not isinstance(path, str | os.PathLike):
-        raise InvalidInputError(f"paths holds {path!r}, which is no path; give names of files.")
+        raise InvalidInputError(f"paths contains {path!r}, which is not a path.")
     try:
         future: Future[Any] = pool.schedule(_apply, args=[path, *arguments], timeout=timeout)
     except RuntimeError as error:
@@ -333,8 +331,8 @@ def _schedule(pool: Any, timeout: float | None, path: Path, *arguments: Any) -> 
 
 def _no_workers(reason: object) -> NearsongError:
     return NearsongError(
-        f"worker processes cannot go on ({reason}); {_IMPORTABLE}, and a script must be a file and call this under "
-        '`if __name__ == "__main__":`.'
+        f"worker processes cannot continue ({reason}); {_IMPORTABLE}, and a script must be a file and call this "
+        'under `if __name__ == "__main__":`.'
     )
 
 
@@ -342,12 +340,12 @@ def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
     try:
         result, error = future.result()
     except TimeoutError:
-        return AudioTimeoutError(path, f"took longer than {timeout} s to read; it was left out.")
+        return AudioTimeoutError(path, f"took longer than {timeout} s to read and was skipped.")
     except pebble.ProcessExpired as expired:
         return UnreadableAudioError(
-            path, f"its decoder crashed (exit code {expired.exitcode}); convert it to another format."
+            path, f"crashed its decoder (exit code {expired.exitcode}); convert it to another format."
         )
-    except BrokenProcessPool as error:  # no file's fault
+    except BrokenProcessPool as error:  # not caused by a file
         raise _no_workers(error) from error
     except Exception as problem:
         return UnreadableAudioError(path, f"could not be processed ({type(problem).__name__}: {problem}).")

@@ -1,4 +1,4 @@
-"""WHAT THE LEARNED METRIC IS COMPARED WITH: rankings by vectors, mixtures of frames and tags (paper IV-C)."""
+"""Baselines: rankings of songs by their vectors, by mixtures of their frames, or by their tags (paper IV-C)."""
 
 from nearsong.baselines.gaussian_mixture import GaussianMixtureSimilarity
 from nearsong.baselines.human_tags import HumanTags, tag_matrix

@@ -1,17 +1,17 @@
-"""The compiled loops behind Gaussian mixtures: one pass of EM or k-means, and sums of log densities.
+"""Compiled loops of Gaussian mixtures: one pass of EM or k-means, and sums of log densities.
 
-All of them walk tiles of a few hundred frames that stay in the first cache, with the frames of a tile side by
-side, so that every inner loop is a vector instruction. Logarithms and exponentials are to the base 2: the
-powers then cost a short polynomial and an addition to the exponent bits.
+They process tiles of frames that fit into the L1 cache, the frames of a tile in contiguous memory, so that inner
+loops are vectorised. Logarithms and exponentials are to the base 2: a power then costs a short polynomial and an
+addition to the exponent bits.
 """
 
 import numpy as np
 from numba import njit
 
 _TILE = 128
-_ROUND = np.float32(12582912.0)  # 1.5 * 2**23: adding it leaves the nearest whole number in the low bits
-_SMALLEST = np.float32(-100.0)  # beside a 1, 2**-100 is nothing; much smaller numbers are slow, being no normal ones
-# 2**f = 1 + ln(2) f + (ln(2) f)^2 / 2! + ...; what is left out is below 2e-7 for |f| <= 1/2
+_ROUNDING = np.float32(12582912.0)  # 1.5 * 2**23: adding it leaves the nearest integer in the low bits
+_MIN_EXPONENT = np.float32(-100.0)  # 2**-100 vanishes when added to 1; far smaller numbers are denormal and slow
+# 2**f = 1 + ln(2) f + (ln(2) f)^2 / 2! + ...; the remainder is below 2e-7 for |f| <= 1/2
 _LN2 = np.log(2.0)
 _C1 = np.float32(_LN2)
 _C2 = np.float32(_LN2**2 / 2)
@@ -26,42 +26,47 @@ _ZERO = np.float32(0.0)
 @njit(cache=True, nogil=True, inline="always")
 def _exp2(x):  # type: ignore[no-untyped-def]
     """Return 2**x for float32 ``x <= 0``, with 2**-100 for anything smaller."""
-    x = max(x, _SMALLEST)
-    shifted = x + _ROUND
-    whole = np.float32(shifted).view(np.int32)
-    f = x - (shifted - _ROUND)
+    x = max(x, _MIN_EXPONENT)
+    shifted = x + _ROUNDING
+    integer = np.float32(shifted).view(np.int32)
+    f = x - (shifted - _ROUNDING)
     power = _ONE + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6)))))
-    return np.int32(np.float32(power).view(np.int32) + (whole << np.int32(23))).view(np.float32)
+    return np.int32(np.float32(power).view(np.int32) + (integer << np.int32(23))).view(np.float32)
 
 
 @njit(cache=True, nogil=True)
 def exp2_all(x, out):  # type: ignore[no-untyped-def]
-    """Write 2**x for every non-positive float32 (for the tests)."""
+    """Write 2**x for every non-positive float32; used by tests only."""
     for i in range(x.size):
         out[i] = _exp2(x[i])
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def em_pass(frames, hard, constants, means, halves, counts, firsts, seconds):  # type: ignore[no-untyped-def]
-    """Add up what the next mixture needs; return the summed log2 density under the present one, 0 if ``hard``.
+def em_pass(frames, hard, constants, means, precisions, counts, firsts, seconds):  # type: ignore[no-untyped-def]
+    """Compute the sufficient statistics of the next mixture.
 
     Parameters
     ----------
     frames : float32 array of shape (d, n)
     hard : bool
-        Whether a frame belongs to its likeliest component alone; with equal constants and halves this is a step
-        of k-means.
+        Whether a frame belongs entirely to its likeliest component; with equal constants and precisions this is a
+        step of k-means.
     constants : float32 array of shape (k,)
         log2 of weight and normaliser of each component.
-    means, halves : float32 arrays of shape (k, d)
-        Means, and log2(e) / 2 over the variances.
+    means, precisions : float32 arrays of shape (k, d)
+        Means, and log2(e) / 2 divided by the variances.
     counts, firsts, seconds : float64 arrays of shape (k,), (k, d), (k, d)
-        Overwritten with the sums of r, r (x - mean) and r (x - mean)^2, r being the share of a component in a
-        frame. Taken around the present mean, their difference loses no digits.
+        Overwritten with the sums of r, r (x - mean) and r (x - mean)^2, r being the responsibility of a component
+        for a frame. Sums around the current mean do not cancel.
+
+    Returns
+    -------
+    float
+        Sum of the log2 densities under the current mixture, 0 if ``hard``.
     """
     d, n = frames.shape
     k = constants.size
-    shares = np.empty((k, _TILE), np.float32)
+    responsibilities = np.empty((k, _TILE), np.float32)
     peak = np.empty(_TILE, np.float32)
     total = np.empty(_TILE, np.float32)
     counts[:] = 0.0
@@ -71,23 +76,23 @@ def em_pass(frames, hard, constants, means, halves, counts, firsts, seconds):  #
     for start in range(0, n, _TILE):
         width = min(_TILE, n - start)
         for c in range(k):
-            shares[c, :width] = constants[c]
+            responsibilities[c, :width] = constants[c]
         for i in range(d):
             row = frames[i, start : start + width]
             for c in range(k):
-                mean, half, out = means[c, i], halves[c, i], shares[c]
+                mean, precision, out = means[c, i], precisions[c, i], responsibilities[c]
                 for j in range(width):
-                    away = row[j] - mean
-                    out[j] -= half * away * away
+                    difference = row[j] - mean
+                    out[j] -= precision * difference * difference
         if hard:
-            _to_winner(shares, peak, width)
+            _to_winner(responsibilities, peak, width)
         else:
-            log_likelihood += _to_shares(shares, peak, total, width)
+            log_likelihood += _to_responsibilities(responsibilities, peak, total, width)
         for c in range(k):
-            share = shares[c]
+            weights = responsibilities[c]
             count = _ZERO
             for j in range(width):
-                count += share[j]
+                count += weights[j]
             counts[c] += count
             for i in range(d):
                 row = frames[i, start : start + width]
@@ -95,18 +100,18 @@ def em_pass(frames, hard, constants, means, halves, counts, firsts, seconds):  #
                 first = _ZERO
                 second = _ZERO
                 for j in range(width):
-                    away = row[j] - mean
-                    part = share[j] * away
+                    difference = row[j] - mean
+                    part = weights[j] * difference
                     first += part
-                    second += part * away
+                    second += part * difference
                 firsts[c, i] += first
                 seconds[c, i] += second
     return log_likelihood
 
 
 @njit(cache=True, nogil=True)
-def _to_shares(scores, peak, total, width):  # type: ignore[no-untyped-def]
-    """Turn log2 joint densities of a tile into shares that sum to 1 a frame; return the log2 densities' sum."""
+def _to_responsibilities(scores, peak, total, width):  # type: ignore[no-untyped-def]
+    """Turn log2 joint densities of a tile into responsibilities; return the sum of the log2 densities."""
     k = len(scores)
     peak[:width] = scores[0, :width]
     for c in range(1, k):
@@ -133,7 +138,7 @@ def _to_shares(scores, peak, total, width):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _to_winner(scores, peak, width):  # type: ignore[no-untyped-def]
-    """Turn the scores of a tile into 1 for the best component of a frame, equals to the first, and 0 elsewhere."""
+    """Set the best component of each frame to 1 and all others to 0; ties go to the first."""
     k = len(scores)
     winner = np.zeros(width, np.int32)
     peak[:width] = scores[0, :width]
@@ -158,16 +163,16 @@ def add_log_densities(scores, k, sums):  # type: ignore[no-untyped-def]
     scores : float32 or float64 array of shape (n_mixtures * k, n_frames)
         log2 joint densities, the components of a mixture in adjacent rows.
     k : int
-        Components a mixture.
+        Components per mixture.
     sums : float64 array of shape (n_mixtures,)
 
     Notes
     -----
-    A frame's density is 2**peak times a sum between 1 and k. The sums are multiplied up and one logarithm is
-    taken for many frames, before the product can overflow.
+    A frame's density is 2**peak times a sum between 1 and k. These sums are multiplied, and one logarithm is taken
+    for many frames, before the product can overflow.
     """
     n = scores.shape[1]
-    patience = 120 if k == 1 else int(120.0 / np.log2(k))
+    max_tiles = 120 if k == 1 else int(120.0 / np.log2(k))
     peak = np.empty(_TILE, scores.dtype)
     total = np.empty(_TILE, np.float32)
     product = np.empty(_TILE, np.float32)
@@ -192,7 +197,7 @@ def add_log_densities(scores, k, sums):  # type: ignore[no-untyped-def]
                 product[j] *= total[j]
                 peaks[j] += peak[j]
             pending += 1
-            if pending == patience:
+            if pending == max_tiles:
                 sums[s] += np.log2(product).sum()
                 product[:] = _ONE
                 pending = 0

@@ -1,8 +1,8 @@
 """Many mixtures and a sample of frames -> the sample's mean log density under each mixture, by matrix products.
 
 The log density of component c at z is linear in the features (z^2, z, 1), so all components of all mixtures are
-one product: parameters (n * k x 2d + 1) times features (2d + 1 x m). It is taken in blocks that stay in the
-cache, where the compiled kernel turns the k rows of a mixture into its log density.
+one product: parameters (n * k x 2d + 1) times features (2d + 1 x m). It is computed in blocks that fit into the
+cache, where the compiled kernel reduces the k rows of a mixture to its log density.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,26 +14,25 @@ import numpy.typing as npt
 
 from nearsong.baselines.kernels import add_log_densities
 from nearsong.baselines.mixture import DiagonalMixture
-from nearsong.baselines.songs import first_copies, one_blas_thread
+from nearsong.baselines.songs import distinct_songs, one_blas_thread
+from nearsong.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-
-_FRAMES_AT_ONCE = 2048
-_FRAMES_A_ROUND = 16384  # their features are made once and shared by all threads
+_BLOCK_FRAMES = 2048
+_ROUND_FRAMES = 16384  # their features are computed once and shared by all threads
 _BLOCK_BYTES = 1 << 21
-_SHARES = 16  # at least about this many blocks, so that threads end together
+_MIN_BLOCKS = 16  # approximately; enough for threads to finish together
 _LN_2 = np.log(2.0)
-_MOST_STRAIN = 8000.0  # squared mean over variance, summed: times 2**-24 it is what single precision may lose
-_SAFE = 1e36  # no single product or sum near the end of float32
-_ABSENT = -1e300  # log2 density of a component that only fills up the table
+_MAX_SINGLE_STRAIN = 8000.0  # sum of squared mean / variance; times 2**-24 it bounds the loss of single precision
+_MAX_SINGLE_VALUE = 1e36  # keeps products and sums below the largest float32
+_PADDING = -1e300  # log2 density of a component that only pads the table
 
 
 class MixtureBank:
     """Mixtures laid out for fast evaluation.
 
-    Everything is measured in the coordinates in which the mixtures together have mean 0 and variance 1, and in
-    single precision, except for mixtures so narrow for their place that an expanded square would lose more
-    than about 5e-4 nats: those are evaluated in double precision.
+    Computed in coordinates in which the mixtures together have mean 0 and variance 1, in single precision. Only
+    mixtures that are so narrow and so far from 0 that an expanded square would lose more than about 5e-4 nats are
+    evaluated in double precision.
 
     Parameters
     ----------
@@ -48,21 +47,21 @@ class MixtureBank:
     """
 
     def __init__(self, mixtures: Sequence[DiagonalMixture]) -> None:
-        different, self._like = first_copies(
+        distinct, self._inverse = distinct_songs(
             mixture.weights.tobytes() + mixture.means.tobytes() + mixture.variances.tobytes() for mixture in mixtures
         )
-        kept = [mixtures[i] for i in different]
-        self.n_features = kept[0].n_features
-        self.n_components = max(len(mixture.weights) for mixture in kept)
-        self._centre, self._scale = _moments(kept)
-        tables = [_parameters(mixture, self._centre, self._scale, self.n_components) for mixture in kept]
+        mixtures = [mixtures[i] for i in distinct]
+        self.n_features = mixtures[0].n_features
+        self.n_components = max(len(mixture.weights) for mixture in mixtures)
+        self._centre, self._scale = _moments(mixtures)
+        tables = [_parameters(mixture, self._centre, self._scale, self.n_components) for mixture in mixtures]
         strain = np.array([strain for _, strain in tables])
-        self._order = np.argsort(strain > _MOST_STRAIN, kind="stable")  # single precision first
-        self._n_single = int((strain <= _MOST_STRAIN).sum())
+        self._order = np.argsort(strain > _MAX_SINGLE_STRAIN, kind="stable")  # single precision first
+        self._n_single = int((strain <= _MAX_SINGLE_STRAIN).sum())
         self._double = np.concatenate([tables[i][0] for i in self._order])
         narrow = self._double[: self._n_single * self.n_components]
         self._single = np.maximum(narrow, np.finfo(np.float32).min).astype(np.float32)
-        self._steepest = float(np.abs(self._double[self._double > _ABSENT]).max())
+        self._steepest = float(np.abs(self._double[self._double > _PADDING]).max())
 
     def mean_log_densities(self, samples: Iterable[npt.NDArray[Any]], threads: int = 1) -> FloatArray:
         """Return the mean natural log density of each sample's frames under each mixture.
@@ -72,33 +71,33 @@ class MixtureBank:
         samples : iterable of arrays of shape (n_frames, n_features)
             Finite; may differ in length.
         threads : int
-            Share the mixtures of one sample among them; changes nothing in the result.
+            They share the mixtures of one sample; the result does not depend on it.
 
         Returns
         -------
         ndarray of shape (n_samples, n_mixtures)
         """
-        # Each thread takes its blocks through product and kernel alone, with BLAS kept to one thread.
+        # Each thread computes product and kernel of its blocks by itself, with BLAS limited to one thread.
         with ThreadPoolExecutor(threads) as pool, one_blas_thread():
             rows = [self._evaluate(np.asarray(sample), pool, threads) for sample in samples]
-        return np.array(rows).reshape(-1, len(self._like))
+        return np.array(rows).reshape(-1, len(self._inverse))
 
     def _evaluate(self, frames: npt.NDArray[Any], pool: ThreadPoolExecutor, threads: int) -> FloatArray:
         sums = np.zeros(len(self._order))
-        for first in range(0, len(frames), _FRAMES_A_ROUND):
-            standard = ((frames[first : first + _FRAMES_A_ROUND] - self._centre) / self._scale).T
+        for first in range(0, len(frames), _ROUND_FRAMES):
+            standard = ((frames[first : first + _ROUND_FRAMES] - self._centre) / self._scale).T
             reach = max(1.0, float(np.abs(standard).max()))
-            n_single = self._n_single if reach**2 * self._steepest * len(self._single.T) < _SAFE else 0
+            n_single = self._n_single if reach**2 * self._steepest * len(self._single.T) < _MAX_SINGLE_VALUE else 0
             for parameters, begin, end in ((self._single, 0, n_single), (self._double, n_single, len(sums))):
                 if begin < end:
                     features = _features(standard, parameters.dtype)
-                    blocks = iter(_blocks(begin, end, self.n_components, features.itemsize))  # each taken once
+                    blocks = iter(_blocks(begin, end, self.n_components, features.itemsize))  # shared by the threads
                     jobs = [pool.submit(self._add, parameters, features, blocks, sums) for _ in range(threads)]
                     for job in jobs:
                         job.result()
         means = np.empty(len(sums))
         means[self._order] = sums * _LN_2 / len(frames) - np.log(self._scale).sum()
-        return means[self._like]
+        return means[self._inverse]
 
     def _add(
         self,
@@ -107,27 +106,27 @@ class MixtureBank:
         blocks: Iterator[tuple[int, int]],
         sums: FloatArray,
     ) -> None:
-        """Take blocks of mixtures until none is left, and add the log2 densities of all frames to their sums."""
+        """Process blocks of mixtures until none is left, adding the log2 densities of all frames to their sums."""
         k, n_frames = self.n_components, features.shape[1]
-        room = np.empty(0, features.dtype)  # reused: fresh pages cost as much as a third of the product
+        buffer = np.empty(0, features.dtype)  # reused: fresh pages cost as much as a third of the product
         for first, last in blocks:
             rows = parameters[first * k : last * k]
-            if not room.size:
-                room = np.empty(len(rows) * min(_FRAMES_AT_ONCE, n_frames), features.dtype)
-            for start in range(0, n_frames, _FRAMES_AT_ONCE):
-                part = features[:, start : start + _FRAMES_AT_ONCE]
-                scores = room[: len(rows) * part.shape[1]].reshape(len(rows), -1)
+            if not buffer.size:
+                buffer = np.empty(len(rows) * min(_BLOCK_FRAMES, n_frames), features.dtype)
+            for start in range(0, n_frames, _BLOCK_FRAMES):
+                part = features[:, start : start + _BLOCK_FRAMES]
+                scores = buffer[: len(rows) * part.shape[1]].reshape(len(rows), -1)
                 add_log_densities(np.matmul(rows, part, out=scores), k, sums[first:last])
 
 
 def _blocks(begin: int, end: int, k: int, itemsize: int) -> list[tuple[int, int]]:
-    """Cut a range of mixtures so that the scores of a block fit into the second cache."""
-    size = max(1, min(_BLOCK_BYTES // (itemsize * k * _FRAMES_AT_ONCE), (end - begin) // _SHARES))
+    """Split a range of mixtures so that the scores of a block fit into the L2 cache."""
+    size = max(1, min(_BLOCK_BYTES // (itemsize * k * _BLOCK_FRAMES), (end - begin) // _MIN_BLOCKS))
     return [(start, min(start + size, end)) for start in range(begin, end, size)]
 
 
 def _moments(mixtures: Sequence[DiagonalMixture]) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard deviation, feature by feature, of all mixtures taken together."""
+    """Return mean and standard deviation of each feature over all mixtures."""
     means = np.array([mixture.weights @ mixture.means for mixture in mixtures])
     centre = means.mean(axis=0)
     spread = [m.weights @ (m.variances + (m.means - centre) ** 2) for m in mixtures]
@@ -135,13 +134,13 @@ def _moments(mixtures: Sequence[DiagonalMixture]) -> tuple[FloatArray, FloatArra
 
 
 def _parameters(mixture: DiagonalMixture, centre: FloatArray, scale: FloatArray, k: int) -> tuple[FloatArray, float]:
-    """Return the rows that turn (z^2, z, 1) into log2 joint densities, (k, 2d + 1), and how much they cancel."""
+    """Return the matrix (k, 2d + 1) from (z^2, z, 1) to log2 joint densities, and how much its terms cancel."""
     means = (mixture.means - centre) / scale
     variances = mixture.variances / scale**2
     strain = (means**2 / variances).sum(axis=1)
     present = len(means)
     table = np.zeros((k, 2 * means.shape[1] + 1))
-    table[present:, -1] = _ABSENT
+    table[present:, -1] = _PADDING
     log_normaliser = np.log(mixture.weights) - 0.5 * np.log(2.0 * np.pi * variances).sum(axis=1)
     table[:present] = (
         np.hstack([-0.5 / variances, means / variances, (log_normaliser - 0.5 * strain)[:, None]]) / _LN_2
@@ -150,7 +149,7 @@ def _parameters(mixture: DiagonalMixture, centre: FloatArray, scale: FloatArray,
 
 
 def _features(standard: FloatArray, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return (z^2, z, 1) as columns, one a frame."""
+    """Return (z^2, z, 1) of each frame, (2d + 1, n)."""
     d, n = standard.shape
     features = np.ones((2 * d + 1, n), dtype)
     features[d : 2 * d] = standard

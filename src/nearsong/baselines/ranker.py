@@ -1,26 +1,26 @@
-"""A database and a query -> the database in order of distance: what all compared methods share (paper IV-C)."""
+"""A database and a query -> the database in order of distance: the protocol of all baselines (paper IV-C)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from nearsong.types import FloatArray
 from nearsong.validation import check_count
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class SongRanker(BaseEstimator, ABC):
-    """Remembers a database of songs and says how far each of them is from any query.
+    """Ranks the songs of a database by their distance to a query.
 
-    What a song is differs: a row of a matrix for the vector methods, an array of frames for the audio methods.
-    Parameters are kept as given and checked by ``fit``, as everywhere in scikit-learn.
+    A song is a row of a matrix for vector baselines, an array of frames for audio baselines. As in scikit-learn,
+    the constructor stores parameters unchanged and ``fit`` checks them.
 
     Examples
     --------
-    A ranker of one's own needs two methods:
+    A new ranker needs two methods:
 
     >>> class ByTempo(SongRanker):
     ...     def fit(self, songs):
@@ -36,37 +36,53 @@ class SongRanker(BaseEstimator, ABC):
 
     @abstractmethod
     def fit(self, songs: Any) -> Self:
-        """Remember the database."""
+        """Store the database."""
 
     @abstractmethod
     def distances(self, queries: Any) -> FloatArray:
-        """Return how far every database song is from every query, (n_queries, n_songs); small is similar."""
+        """Return the distance of every query to every song, (n_queries, n_songs); small means similar."""
 
     def rank(self, query: Any, k: int | None = None) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        """Put the database in order for one query.
+        """Rank the database for one query.
 
         Parameters
         ----------
         query : a single song
-            Of the kind the database was fitted with.
+            In the same form as the songs of the database.
         k : int, optional
-            How many songs to return; all by default, and never more than there are.
+            Number of songs to return, all by default.
 
         Returns
         -------
         ids : ndarray of int64
-            Places of the songs in the database, nearest first, equals by lower id.
+            Rows of the songs in the database, nearest first; ties go to the lower id.
         distances : ndarray of float64
             Their distances.
         """
-        row = self.distances(self._alone(query))[0]
-        wanted = len(row) if k is None else min(check_count(k, "k"), len(row))
-        among = np.arange(len(row))
-        if wanted < len(row):
-            among = np.flatnonzero(row <= np.partition(row, wanted - 1)[wanted - 1])
-        ids = among[np.argsort(row[among], kind="stable")[:wanted]].astype(np.int64)
+        row = self.distances(self._as_batch(query))[0]
+        n_results = len(row) if k is None else min(check_count(k, "k"), len(row))
+        candidates = np.arange(len(row))
+        if n_results < len(row):
+            candidates = np.flatnonzero(row <= np.partition(row, n_results - 1)[n_results - 1])
+        ids = candidates[np.argsort(row[candidates], kind="stable")[:n_results]].astype(np.int64)
         return ids, row[ids]
 
-    def _alone(self, query: Any) -> Any:
-        """Return the one query as ``distances`` takes many."""
+    def _as_batch(self, query: Any) -> Any:
+        """Return a single query in the form that ``distances`` expects."""
         return [query]
+
+
+class FrameRanker(SongRanker):
+    """A ranker of songs given as frames, which are summarised once; ``fit`` and ``distances`` also take summaries."""
+
+    @abstractmethod
+    def summarise(self, frames: npt.NDArray[Any]) -> Any:
+        """Return the summary of a song's frames, (n_frames, n_features)."""
+
+    @abstractmethod
+    def pack(self, summaries: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
+        """Return summaries as arrays that can be concatenated along their first axis."""
+
+    @abstractmethod
+    def unpack(self, arrays: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
+        """Return the summaries that :meth:`pack` packed."""

@@ -1,4 +1,4 @@
-"""What every method here asks of its songs: checks of frames and rows, copies, and work shared among threads."""
+"""Helpers of all baselines: checks of frames and vectors, deduplication of songs, and parallel work in threads."""
 
 import functools
 from collections import deque
@@ -20,55 +20,51 @@ Rows = npt.NDArray[np.float64] | sp.csr_array
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LARGEST_VALUE = 1e15  # of a frame: squares over the smallest variances stay far inside float64
+_MAX_FRAME_VALUE = 1e15  # its square divided by the smallest variance stays far inside float64
 
 
 def check_frames(frames: Any, name: str, width: int | None = None) -> npt.NDArray[Any]:
-    """Return a song's frames as a finite array of real numbers, (n_frames, n_features), at least one of each."""
+    """Return a song's frames as a finite, non-empty array of real numbers of shape (n_frames, n_features)."""
     try:
         array = np.asarray(frames)
     except ValueError as error:
         raise InvalidInputError(f"{name} cannot be read as an array of frames ({error}).") from error
     if array.ndim != 2 or array.dtype.kind not in "fiu" or 0 in array.shape:
         raise InvalidInputError(
-            f"{name} came as {array.dtype} of shape {array.shape}; frames x features of real numbers are needed, "
-            "at least one of each."
+            f"{name} is {array.dtype} of shape {array.shape}; give frames x features of real numbers, at least one "
+            "of each."
         )
     if width is not None and array.shape[1] != width:
         raise InvalidInputError(
-            f"{name} has {array.shape[1]} features a frame where the others have {width}; "
+            f"{name} has {array.shape[1]} features per frame, the other songs have {width}; "
             "compute the same features for every song."
         )
-    largest = max(float(array.max()), -float(array.min()))
-    if not largest <= _LARGEST_VALUE:
+    peak = max(float(array.max()), -float(array.min()))
+    if not peak <= _MAX_FRAME_VALUE:
         if np.isfinite(array).all():
-            raise InvalidInputError(
-                f"{name} has a value of {largest:.1e}; no audio feature is that large, rescale it."
-            )
+            raise InvalidInputError(f"{name} has a value of {peak:.1e}; no audio feature is that large, rescale it.")
         row = int(np.flatnonzero(~np.isfinite(array).all(axis=1))[0])
         raise InvalidInputError(f"{name} has a NaN or infinite value, first in frame {row}; drop such frames.")
     return array
 
 
 def check_rows(matrix: Any, name: str, width: int | None = None) -> Rows:
-    """Return songs x features, dense float64 or canonical CSR, finite and not so large that squares overflow."""
+    """Return songs x features as dense float64 or canonical CSR, finite and small enough to be squared."""
     if sp.issparse(matrix):
         rows: Rows = _check_sparse_rows(matrix, name)
     else:
         rows = check_magnitude(check_vectors(matrix, name), name)
     if width is not None and rows.shape[1] != width:
         raise InvalidInputError(
-            f"{name} has {rows.shape[1]} features and the fitted songs {width}; describe both the same way."
+            f"{name} has {rows.shape[1]} features, the fitted songs have {width}; compute the same features for both."
         )
     return rows
 
 
 def _check_sparse_rows(matrix: Any, name: str) -> sp.csr_array:
-    rows = sp.csr_array(matrix, dtype=np.float64, copy=True)  # what follows tidies up in place
+    rows = sp.csr_array(matrix, dtype=np.float64, copy=True)  # because the following calls work in place
     if len(rows.shape) != 2 or 0 in rows.shape:
-        raise InvalidInputError(
-            f"{name} has shape {rows.shape}; songs x features is needed, with at least one of each."
-        )
+        raise InvalidInputError(f"{name} has shape {rows.shape}; give songs x features, with at least one of each.")
     rows.sum_duplicates()
     rows.eliminate_zeros()
     if rows.nnz:
@@ -79,7 +75,7 @@ def _check_sparse_rows(matrix: Any, name: str) -> sp.csr_array:
 
 
 def single_row(query: Any) -> Any:
-    """Return one song's vector, of one dimension or a matrix of one row, as a matrix of one row."""
+    """Return a song's vector, one-dimensional or a matrix of one row, as a matrix of one row."""
     if not sp.issparse(query):
         query = np.asarray(query)
     row = query.reshape(1, -1) if query.ndim == 1 else query
@@ -88,23 +84,23 @@ def single_row(query: Any) -> Any:
     return row
 
 
-def first_copies(songs: Iterable[bytes]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the ids of all different songs, first of each, and for every song the place of its like among them.
+def distinct_songs(songs: Iterable[bytes]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the rows of the distinct songs, and for every song the position of its duplicate among them.
 
-    Matrix products may round equal columns differently. Computed once, copies of a song tie exactly.
+    Matrix products may round equal columns differently; computed only once, duplicates tie exactly.
 
     Examples
     --------
-    >>> first_copies([b"x", b"y", b"x"])
+    >>> distinct_songs([b"x", b"y", b"x"])
     (array([0, 1]), array([0, 1, 0]))
     """
-    places: dict[bytes, int] = {}
-    like = np.array([places.setdefault(song, len(places)) for song in songs], dtype=np.intp)
-    return np.unique(like, return_index=True)[1], like
+    numbers: dict[bytes, int] = {}
+    inverse = np.array([numbers.setdefault(song, len(numbers)) for song in songs], dtype=np.intp)
+    return np.unique(inverse, return_index=True)[1], inverse
 
 
 def check_threads(threads: int | None) -> int:
-    """Return how many threads to use; None is one for each processor this process may use."""
+    """Return the number of threads; None means one per processor available to this process."""
     if threads is not None:
         return check_count(threads, "threads")
     return available_processors()
@@ -112,17 +108,17 @@ def check_threads(threads: int | None) -> int:
 
 @functools.cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, so only once
+    return ThreadpoolController()  # scans all loaded libraries, so it is cached
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Keep BLAS to the calling thread while threads of our own share the work."""
+    """Limit BLAS to the calling thread while our own threads share the work."""
     limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limit
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """Yield ``work(item)`` in order, a few items ahead at most, so that songs may be read as they are needed.
+    """Yield ``work(item)`` in order, reading only a few items ahead, so that songs can be read lazily.
 
     Examples
     --------
@@ -132,11 +128,11 @@ def map_in_threads(work: Callable[[Item], Result], items: Iterable[Item], thread
     if threads == 1:
         yield from map(work, items)
         return
-    waiting: deque[Future[Result]] = deque()
+    pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > 2 * threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pending.append(pool.submit(work, item))
+            if len(pending) > 2 * threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

@@ -1,8 +1,9 @@
-"""The command line: ``nearsong COMMAND``. One file a command; this one joins them."""
+"""The command line, ``nearsong COMMAND``: one file for each command, registered here."""
 
 import io
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -12,7 +13,9 @@ from rich.text import Text
 from nearsong import __version__
 from nearsong.cli import common
 from nearsong.cli.demo import demo
+from nearsong.cli.encoders import encoders
 from nearsong.cli.experiment import experiment
+from nearsong.cli.find import find
 from nearsong.cli.listens import listens
 from nearsong.cli.map import map_
 from nearsong.cli.models import export, import_, models
@@ -31,20 +34,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command()(scan)
-app.add_typer(listens, name="listens")
-app.command()(train)
-app.command()(similar)
-app.command()(playlist)
-app.command(name="map")(map_)
-app.command()(serve)
-app.command()(status)
-app.command()(evaluate)
-app.add_typer(models, name="models")
-app.command()(export)
-app.command(name="import")(import_)
-app.command()(demo)
-app.add_typer(experiment, name="experiment")
+_PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Library": {"scan": scan, "encoders": encoders, "listens": listens, "status": status},
+    "Music": {"similar": similar, "find": find, "playlist": playlist, "map": map_, "serve": serve},
+    "Models": {"train": train, "evaluate": evaluate, "models": models, "export": export, "import": import_},
+    "Demo and research": {"demo": demo, "experiment": experiment},
+}
+"""Panel of the help -> name -> command."""
+
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(name=_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,45 +64,45 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the traceback of an error.")] = False,
     library: common.LibraryOption = None,
 ) -> None:
-    """Learn what listeners find similar and hear it in sound.
+    """Find similar music, learned from listeners.
 
-    A first evening:
+    Getting started:
 
         nearsong scan ~/Music
         nearsong listens import lastfm.csv spotify/*.json playlists/
         nearsong train
         nearsong similar new-release.mp3
         nearsong playlist "Wynton Marsalis - Caravan" --length 25 --out evening.m3u8
-        nearsong map --out map.html
+        nearsong serve --open
 
-    Exit codes: 0 done, 1 nothing could be used, 2 a mistake or an error (one line says which), 130 interrupted.
+    Exit codes: 0 success, 1 no usable audio file, 2 error, 130 interrupted.
     """
     common.choose_library(library)
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line on stderr and exit code 2, Ctrl-C is 130."""
+    """Run the command line; an error of the user is one line on stderr and exit code 2, Ctrl-C is 130."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a file's name need not be text; it is shown as well as can be
+        if isinstance(stream, io.TextIOWrapper):  # file names may hold bytes that are not UTF-8
             stream.reconfigure(errors="backslashreplace")
     verbose = "--verbose" in sys.argv
-    sys.argv = [word for word in sys.argv if word != "--verbose"]  # wherever it stands
+    sys.argv = [word for word in sys.argv if word != "--verbose"]  # allowed anywhere
     try:
         app()
     except NearsongError as error:
         if verbose:
             traceback.print_exc()
-        text = Text.assemble(("nearsong:", "bold red"), f" {common.shown(str(error))}")
+        text = Text.assemble(("nearsong:", "bold red"), f" {common.printable(str(error))}")
         Console(stderr=True, highlight=False).print(text, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
-        _say_interrupted()
+        _print_interrupted()
         sys.exit(130)
     except SystemExit as end:
-        if end.code == 130:  # the toolkit has seen Ctrl-C before us, and says nothing
-            _say_interrupted()
+        if end.code == 130:  # click handles Ctrl-C itself, without a message
+            _print_interrupted()
         raise
 
 
-def _say_interrupted() -> None:
-    print("nearsong: interrupted; nothing is lost: run the same command again.", file=sys.stderr)
+def _print_interrupted() -> None:
+    print("nearsong: interrupted. Nothing is lost; run the same command again to continue.", file=sys.stderr)

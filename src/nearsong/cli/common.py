@@ -1,4 +1,4 @@
-"""What the commands of the library share: its address, how songs are shown, how lists are written."""
+"""Shared by all commands: the library's address, consoles, tables of songs, and number formats."""
 
 import os
 import sys
@@ -12,96 +12,172 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from nearsong.library import Library
-    from nearsong.library.records import Song
+from nearsong.errors import InvalidInputError
 
-_chosen: dict[str, str | None] = {"library": None}
-"""What `nearsong --library PLACE COMMAND` said."""
+if TYPE_CHECKING:
+    from nearsong.library import Library, Song
+
+MIN_NAME_WIDTH = 24
+"""Columns that artist and title get on the narrowest terminal."""
+MIN_WIDTH_WITH_ALBUM = 75
+"""Columns for names from which on the album is shown too."""
+FILE_WIDTH = 118
+"""Columns of a table that does not go to a terminal."""
+
+_options: dict[str, str | None] = {"library": None}
+"""The value of `nearsong --library ADDRESS COMMAND`."""
+
+Column = tuple[str, Sequence[str]]
+"""A heading and a cell for each song."""
 
 LibraryOption = Annotated[
     str | None,
     typer.Option(
         "--library",
         metavar="PATH-or-URL",
-        help="Another library than the usual one: a file, a folder, or postgresql://user@host/name.",
-        rich_help_panel="Library",
+        help="Library to use: a file, a folder, or postgresql://user@host/name.",
     ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DIAL_WORDS = {"familiar": -1.0, "neutral": 0.0, "adventurous": 1.0}
+"""Word -> position of the dial."""
+
+
+def dial_position(text: str) -> float:
+    """Return the position of the dial that a word or a number means.
+
+    >>> dial_position("adventurous"), dial_position("-0.5")
+    (1.0, -0.5)
+    """
+    try:
+        return DIAL_WORDS[text.lower()] if text.lower() in DIAL_WORDS else float(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"--adventurous {text}: give a number from -1 to 1, or familiar, neutral or adventurous."
+        ) from None
+
+
+DialOption = Annotated[
+    str,
+    typer.Option("--adventurous", help="-1 or familiar: what many play; 1 or adventurous: what few play."),
 ]
 
 
-def choose_library(place: str | None) -> None:
-    """Remember which library all commands use."""
-    _chosen["library"] = place
+def choose_library(address: str | None) -> None:
+    """Set the library that all commands use by default."""
+    _options["library"] = address
 
 
 @contextmanager
-def opened(place: str | None, *, create: bool = False) -> Iterator["Library"]:
-    """Open the library that was chosen."""
+def open_library(address: str | None, *, create: bool = False) -> Iterator["Library"]:
+    """Open the library at an address, or the default one."""
     from nearsong.library import Library
 
-    with Library.open(_chosen["library"] if place is None else place, create=create) as library:
+    with Library.open(_options["library"] if address is None else address, create=create) as library:
         yield library
 
 
-def out() -> Console:
-    """Return the console for answers: as wide as the terminal, or wide enough for a table in a file."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 118)
+def output() -> Console:
+    """Return the console for results: as wide as the terminal, or of a fixed width in a file."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH)
 
 
-def shown(text: str) -> str:
-    r"""Return a text without anything that a terminal would obey: tags and names come from strangers.
+def print_line(console: Console, text: str) -> None:
+    """Print one line as it is: tags and file names are not markup and cannot control the terminal."""
+    console.print(printable(text), soft_wrap=True, markup=False)
 
-    >>> shown("a\x1b[2Jb\nc")
+
+def printable(text: str) -> str:
+    r"""Return a text on one line without control characters, since tags and file names are untrusted.
+
+    >>> printable("a\x1b[2Jb\nc")
     'a�[2Jb c'
     """
     flat = " ".join(text.splitlines())
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in flat)
 
 
-def song_table(
-    title: str, songs: "Sequence[Song]", columns: Sequence[tuple[str, Sequence[str]]] = (), width: int = 118
-) -> Table:
-    """Return a table of songs with some columns of numbers in front; numbers and ids are never cut."""
-    numbers = [str(row + 1) for row in range(len(songs))]
-    fixed = [("#", numbers), *columns, ("year", [str(song.year or "") for song in songs])]
-    fixed.append(("id", [str(song.id) for song in songs]))
-    taken = sum(2 + max(map(len, (name, *values))) for name, values in fixed)
-    left = max(24, width - taken)
-    with_album = left >= 75
-    names = {"artist": 0.35, "title": 0.4, "album": 0.25} if with_album else {"artist": 0.45, "title": 0.55}
-    table = Table(title=Text(shown(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for name, values in fixed[:-2]:
-        least = max(map(len, (name, *values)))
-        table.add_column(name, justify="right", no_wrap=True, min_width=least, style="dim" if name == "#" else None)
-    for name, share in names.items():
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=int(share * left) - 2)
-    for name, values in fixed[-2:]:
-        least = max(map(len, (name, *values)))
-        table.add_column(name, justify="right", no_wrap=True, min_width=least, style="dim" if name == "id" else None)
-    for row, song in enumerate(songs):
-        words = [song.artist or "-", song.title or os.path.basename(song.path), song.album][: len(names)]
-        values = [cells[row] for _, cells in fixed]
-        table.add_row(*values[:-2], *(Text(shown(word)) for word in words), *values[-2:])
+def plain_table(*headings: str, right: Sequence[str] = (), uncut: Sequence[str] = ()) -> Table:
+    """Return an empty table without lines.
+
+    The columns named in ``right`` are right-aligned, and the cells of those named in ``uncut`` are never cut.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(
+            heading, justify="right" if heading in right else "left", overflow="fold", no_wrap=heading in uncut
+        )
     return table
 
 
+def song_table(title: str, songs: "Sequence[Song]", scores: Sequence[Column] = (), width: int = FILE_WIDTH) -> Table:
+    """Return a table of songs, with columns of scores first; numbers and ids are never cut."""
+    left: list[Column] = [("#", [str(rank) for rank in range(1, len(songs) + 1)]), *scores]
+    right: list[Column] = [
+        ("year", [str(song.year or "") for song in songs]),
+        ("id", [str(song.id) for song in songs]),
+    ]
+    table = Table(title=Text(printable(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    names = _name_columns(songs, width - sum(2 + _column_width(column) for column in [*left, *right]))
+    _add_number_columns(table, left)
+    for (heading, _), column_width in names:
+        table.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=column_width)
+    _add_number_columns(table, right)
+    for row in range(len(songs)):
+        table.add_row(
+            *(cells[row] for _, cells in left),
+            *(Text(cells[row]) for (_, cells), _ in names),
+            *(cells[row] for _, cells in right),
+        )
+    return table
+
+
+def _name_columns(songs: "Sequence[Song]", width: int) -> list[tuple[Column, int]]:
+    """Return the columns of names and the width of each; the album only where there is space for it."""
+    width = max(MIN_NAME_WIDTH, width)
+    columns: list[Column] = [
+        ("artist", [printable(song.artist or "-") for song in songs]),
+        ("title", [printable(song.title or os.path.basename(song.path)) for song in songs]),
+        ("album", [printable(song.album) for song in songs]),
+    ]
+    shares = [0.35, 0.4, 0.25] if width >= MIN_WIDTH_WITH_ALBUM else [0.45, 0.55]
+    widths = [int(share * width) - 2 for share in shares]
+    needed = [_column_width(column) for column in columns]
+    spare = sum(max(0, limit - need) for limit, need in zip(widths, needed, strict=False))
+    for i, need in enumerate(needed[: len(widths)]):  # names that are cut get the space that others leave
+        extra = min(spare, max(0, need - widths[i]))
+        widths[i], spare = widths[i] + extra, spare - extra
+    return list(zip(columns, widths, strict=False))
+
+
+def _column_width(column: Column) -> int:
+    heading, cells = column
+    return max(map(len, (heading, *cells)))
+
+
+def _add_number_columns(table: Table, columns: Sequence[Column]) -> None:
+    for column in columns:
+        heading = column[0]
+        style = "dim" if heading in ("#", "id") else None
+        table.add_column(heading, justify="right", no_wrap=True, min_width=_column_width(column), style=style)
+
+
 def print_json(value: Any) -> None:
-    """Print JSON for another program."""
+    """Print a value as JSON."""
     import json
 
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def day(seconds: float) -> str:
-    """Return a date as people write it."""
+def format_date(seconds: float) -> str:
+    """Return a Unix time as a local date and time."""
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
-def duration(seconds: float) -> str:
-    """Return a length as people say it.
+def format_duration(seconds: float) -> str:
+    """Return a duration in its two largest units.
 
-    >>> [duration(s) for s in (42, 187, 4000, 90_000)]
+    >>> [format_duration(s) for s in (42, 187, 4000, 90_000)]
     ['42 s', '3 min', '1 h 7 min', '25 h']
     """
     if seconds < 90:
@@ -109,12 +185,3 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds / 60:.0f} min"
     return f"{seconds // 3600:,.0f} h" + (f" {seconds % 3600 / 60:.0f} min" if seconds < 36_000 else "")
-
-
-def many(n: float, one: str, more: str | None = None) -> str:
-    """Return a number with its noun.
-
-    >>> many(1, "song"), many(1200, "song"), many(2, "history", "histories")
-    ('1 song', '1,200 songs', '2 histories')
-    """
-    return f"{n:,.0f} {one if n == 1 else more or one + 's'}"

@@ -1,9 +1,8 @@
-"""``nearsong demo``: a first evening, on music it makes itself or on your own."""
+"""``nearsong demo``: every command once, on synthesised music or your own."""
 
 import json
 import shlex
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,36 +12,35 @@ from rich.markup import escape
 from rich.table import Table
 
 from nearsong.cli import listens as listens_commands
-from nearsong.cli.common import choose_library, opened, out, shown
+from nearsong.cli.common import choose_library, open_library, output, print_line, printable
 from nearsong.cli.map import map_
 from nearsong.cli.playlist import playlist
-from nearsong.cli.progress import showing
+from nearsong.cli.progress import show_progress
 from nearsong.cli.scan import scan
 from nearsong.cli.similar import similar
 from nearsong.cli.status import status
-from nearsong.cli.train import show_report
+from nearsong.cli.train import active_model, print_report
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nearsong.library import TrainingReport
-    from nearsong.library.demo_music import DemoLibrary
-    from nearsong.library.records import Song
+    from nearsong.demo.music import DemoLibrary
+    from nearsong.library import Song, TrainingReport
 
-SHOWN = 3
+N_EXAMPLES = 3
 """Queries in the last table."""
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the demo's music and library go.")] = Path("nearsong-demo"),
-    music: Annotated[Path | None, typer.Option(help="Your own folder of music.")] = None,
-    listens: Annotated[list[Path] | None, typer.Option(help="Your own listening history.")] = None,
-    artists: Annotated[int, typer.Option(help="How many artists to make up.")] = 72,
-    seed: Annotated[int, typer.Option(help="Another seed makes other music.")] = 0,
+    folder: Annotated[Path, typer.Option(help="Folder for the demo's music and library.")] = Path("nearsong-demo"),
+    music: Annotated[Path | None, typer.Option(help="Your own folder of music; needs --listens.")] = None,
+    listens: Annotated[list[Path] | None, typer.Option(help="Your own listening history; needs --music.")] = None,
+    artists: Annotated[int, typer.Option(help="Number of artists to create.")] = 72,
+    seed: Annotated[int, typer.Option(help="Random seed for the music.")] = 0,
 ) -> None:
-    """Spend a first evening with nearsong: scan, import listens, train, ask, make a playlist, draw the map.
+    """Try every step on synthesised music, or on your own.
 
-    Without music of your own it makes some: invented artists in eight styles as real audio files in several formats,
-    and simulated listeners. Nothing outside the folder is written.
+    Creates artists in eight styles, as real audio files, and simulates their listeners; then scans, imports listens,
+    trains, finds similar songs, makes a playlist and draws the map. Nothing outside the folder is written.
 
     For example:
 
@@ -50,46 +48,60 @@ def demo(
         nearsong demo --music ~/Music --listens lastfm.csv
     """
     if (music is None) != (not listens):
-        raise InvalidInputError("--music and --listens go together: a folder of music, and what was listened to.")
-    console = out()
+        raise InvalidInputError("--music and --listens go together; give both.")
+    console = output()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInputError(f"--folder {folder} cannot be made ({error.strerror}); choose another.") from error
+        raise InvalidInputError(f"Cannot create --folder {folder}: {error.strerror}. Choose another.") from error
     choose_library(str(folder / "library.sqlite"))
     histories, new_song = list(listens or []), None
     if music is None:
         made = _make_music(folder, artists, seed, console)
         music, histories, new_song = made.music, [made.listens, made.playlists], made.new[0]
-    _say(console, "scan", music)
-    scan([music])
-    _say(console, "listens", "import", *histories)
-    listens_commands.import_(histories)
-    _say(console, "train")
-    report = _train(console)
-    with opened(None) as lib:
+    report = _learn(music, histories, console)
+    with open_library(None) as lib:
         songs = lib.songs()
-        first = _a_song(songs, report)
+    _use(folder, new_song, _example_song(songs, report), console)
+    _print_examples(report, {song.id: song for song in songs}, console)
+    console.print("\nSee it in a browser:", style="dim")
+    _print_command(console, "serve", "--library", folder / "library.sqlite", "--open", gap="")
+
+
+def _learn(music: Path, histories: list[Path], console: Console) -> "TrainingReport":
+    """Scan, import listens and train."""
+    _print_command(console, "scan", music)
+    scan([music])
+    _print_command(console, "listens", "import", *histories)
+    listens_commands.import_(histories)
+    _print_command(console, "train")
+    with open_library(None) as lib, show_progress() as progress:
+        report: TrainingReport = lib.train(progress=progress)
+        active = active_model(lib)
+    print_report(report, console)
+    print_line(console, active)
+    return report
+
+
+def _use(folder: Path, new_song: Path | None, song: str, console: Console) -> None:
+    """Find similar songs, make a playlist, draw the map and show the status."""
     if new_song is not None:
-        console.print("\nA new release: the library has never heard it, and nobody has played it.", style="dim")
-    query = str(new_song) if new_song is not None else first
-    _say(console, "similar", query, "--artist-once", "--why")
-    similar([query], n=5, artist_once=True, why=True)
+        console.print("\nA new release that is not in the library and that nobody has played:", style="dim")
+    query = song if new_song is None else str(new_song)
+    _print_command(console, "similar", query, "-n", "5", "--one-per-artist", "--why")
+    similar([query], n=5, one_per_artist=True, why=True)
     evening = folder / "evening.m3u8"
-    _say(console, "playlist", first, "--length", "10", "--out", evening)
-    playlist([first], length=10, out_file=evening)
-    _say(console, "map", "--out", folder / "map.html")
+    _print_command(console, "playlist", song, "--length", "10", "--out", evening)
+    playlist([song], length=10, out_file=evening)
+    _print_command(console, "map", "--out", folder / "map.html")
     map_(folder / "map.html")
-    _say(console, "status")
+    _print_command(console, "status")
     status()
-    _show_examples(report, {song.id: song for song in songs}, console)
-    console.print("\nSee and hear all of it in a browser:", style="dim")
-    _say(console, "serve", "--library", folder / "library.sqlite", "--open", gap="")
 
 
 def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "DemoLibrary":
-    """Make music and listeners, or take those of an earlier demo with the same numbers."""
-    from nearsong.library.demo_music import DemoLibrary, make_demo_library
+    """Make music and listeners, or use those of an earlier demo with the same options."""
+    from nearsong.demo.music import DemoLibrary, make_demo_library
 
     target, finished = folder / f"made-{artists}-{seed}", folder / f"made-{artists}-{seed}.json"
     if finished.exists():
@@ -97,26 +109,17 @@ def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "Dem
         new = sorted((target / "new").iterdir())
         return DemoLibrary(target / "music", target / "listens.csv", target / "playlists", new, styles)
     shutil.rmtree(target, ignore_errors=True)  # of a demo that was interrupted
-    console.print(f"Making up {artists} artists, their songs and their listeners ...", style="dim")
-    with showing("songs") as show:
-        made = make_demo_library(target, n_artists=artists, seed=seed, progress=show)
+    console.print(f"Creating {artists} artists, their songs and their listeners ...", style="dim")
+    with show_progress("songs") as progress:
+        made = make_demo_library(target, n_artists=artists, seed=seed, progress=progress)
     finished.write_text(json.dumps(made.styles))
     styles = len(set(made.styles.values()))
     console.print(f"{artists} artists in {styles} styles; real audio files in {made.music}.", style="dim")
     return made
 
 
-def _train(console: Console) -> "TrainingReport":
-    with opened(None) as lib, showing() as show:
-        report: TrainingReport = lib.train(progress=show)
-        active = next(row for row in lib.models() if row.id == lib.active_model)
-    show_report(report, console)
-    console.print(f"Model {active.id} ({active.kind}) answers.")
-    return report
-
-
-def _a_song(songs: "list[Song]", report: "TrainingReport") -> str:
-    """Choose a song to ask about: the first held-out example, or else the first with an artist and a title."""
+def _example_song(songs: "list[Song]", report: "TrainingReport") -> str:
+    """Choose a query: the first held-out example, or else the first song with an artist and a title."""
     by_id = {song.id: song for song in songs}
     for example in report.examples:
         if example.query in by_id:
@@ -124,60 +127,58 @@ def _a_song(songs: "list[Song]", report: "TrainingReport") -> str:
     return next((song.name for song in songs if song.artist and song.title), str(songs[0].id))
 
 
-def _say(console: Console, *words: object, gap: str = "\n") -> None:
-    """Show the command that a user would type."""
-    console.print(
-        f"{gap}[bold cyan]$[/] [bold]nearsong {escape(shlex.join(str(word) for word in words))}[/]", soft_wrap=True
-    )
+def _print_command(console: Console, *words: object, gap: str = "\n") -> None:
+    """Print the command that a user would type."""
+    command = shlex.join(str(word) for word in words)
+    console.print(f"{gap}[bold cyan]$[/] [bold]nearsong {escape(command)}[/]", soft_wrap=True)
 
 
-def _show_examples(report: "TrainingReport", songs: "dict[int, Song]", console: Console) -> None:
-    """Print what learning changed: held-out queries with the native and the learned answers, relevant ones marked."""
+def _print_examples(report: "TrainingReport", songs: "dict[int, Song]", console: Console) -> None:
+    """Print held-out queries with their native and learned neighbours, relevant ones marked."""
     console.print()
-    examples = [example for example in report.examples if example.query in songs][:SHOWN]
+    examples = [example for example in report.examples if example.query in songs][:N_EXAMPLES]
     if examples:
-        title = "What learning changed: songs by artists it was not shown, and what comes nearest"
+        title = "What learning changed, for songs by held-out artists"
         table = Table(title=title, title_justify="left", show_lines=True)
         table.add_column("query", overflow="fold", max_width=24)
-        for name in ("nearest by sound alone", "nearest as learned from listeners"):
+        for name in ("similar sound", "similar, learned from listeners"):
             table.add_column(name, overflow="ellipsis", no_wrap=True)
         for example in examples:
             table.add_row(
-                escape(shown(songs[example.query].name)),
-                _marked(example.native, example.native_relevant, songs),
-                _marked(example.learned, example.learned_relevant, songs),
+                escape(printable(songs[example.query].name)),
+                _marked_names(example.native, example.native_relevant, songs),
+                _marked_names(example.learned, example.learned_relevant, songs),
             )
         console.print(table)
-        console.print(f"[green]✓[/] listeners of the one also listen to the other. {_hits(report)}", soft_wrap=True)
-    _show_scores(report, console)
+        console.print(f"[green]✓[/] The two artists share listeners. {_mean_hits(report)}", soft_wrap=True)
+    _print_scores(report, console)
 
 
-def _hits(report: "TrainingReport") -> str:
-    """Say how many of the first answers are relevant, over all examples and not only those shown."""
+def _mean_hits(report: "TrainingReport") -> str:
+    """Return how many of the first neighbours are relevant, over all examples and not only those printed."""
     native = sum(sum(example.native_relevant) for example in report.examples)
     learned = sum(sum(example.learned_relevant) for example in report.examples)
     n = len(report.examples)
-    return f"Over {n} such songs: {native / n:.1f} of 5 by sound alone, {learned / n:.1f} of 5 as learned."
+    return f"Average of {n} such songs: {native / n:.1f} of 5 by sound, {learned / n:.1f} of 5 learned."
 
 
-def _marked(ids: Any, relevant: Any, songs: "dict[int, Song]") -> str:
+def _marked_names(ids: Any, relevant: Any, songs: "dict[int, Song]") -> str:
     lines = []
-    for song, good in zip(ids, relevant, strict=True):
-        name = escape(shown(songs[song].name)) if song in songs else f"song {song}"
-        lines.append(f"[green]✓ {name}[/]" if good else f"  {name}")
+    for song, is_relevant in zip(ids, relevant, strict=True):
+        name = escape(printable(songs[song].name)) if song in songs else f"song {song}"
+        lines.append(f"[green]✓ {name}[/]" if is_relevant else f"  {name}")
     return "\n".join(lines)
 
 
-def _show_scores(report: "TrainingReport", console: Console) -> None:
-    score: Callable[[str, str], float | None] = report.score
-    native, learned = score("native", "known"), score("learned", "known")
+def _print_scores(report: "TrainingReport", console: Console) -> None:
+    native, learned = report.score("native", "known"), report.score("learned", "known")
     if native is None or learned is None:
         return
     console.print(
-        f"Held-out AUC: [bold]{native:.3f}[/] by sound alone, [bold]{learned:.3f}[/] as learned from listeners "
-        "(0.5 is chance, 1 perfect).",
+        f"Held-out AUC: [bold]{native:.3f}[/] by sound, [bold]{learned:.3f}[/] learned from listeners "
+        "(0.5 is chance, 1 is perfect).",
         soft_wrap=True,
     )
-    cold_native, cold_learned = score("native", "unknown"), score("learned", "unknown")
-    if cold_native is not None and cold_learned is not None:
-        console.print(f"Among artists it never saw at all: {cold_native:.3f} and {cold_learned:.3f}.", soft_wrap=True)
+    unseen_native, unseen_learned = report.score("native", "unknown"), report.score("learned", "unknown")
+    if unseen_native is not None and unseen_learned is not None:
+        console.print(f"Among unseen artists: {unseen_native:.3f} and {unseen_learned:.3f}.", soft_wrap=True)

@@ -1,25 +1,25 @@
-"""``nearsong map``: the learned space as a page."""
+"""``nearsong map``: the library as a map in one HTML page."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nearsong.cli.common import LibraryOption, opened, out
-from nearsong.cli.progress import showing
+from nearsong.cli.common import LibraryOption, open_library, output, print_line
+from nearsong.cli.progress import show_progress
 
 
 def map_(
-    out_file: Annotated[Path, typer.Option("--out", help="Page to write.")] = Path("map.html"),
-    seed: Annotated[int, typer.Option(help="Of the layout.")] = 0,
+    out_file: Annotated[Path, typer.Option("--out", help="HTML file to write.")] = Path("map.html"),
+    seed: Annotated[int, typer.Option(help="Random seed for the layout.")] = 0,
     library: LibraryOption = None,
 ) -> None:
-    """Draw all songs as a map in one page that works offline: near is similar.
+    """Draw a map of the library as one HTML page that works offline.
 
-    A link such as map.html#select=17 opens it at song 17.
+    Similar songs are close together. A link such as map.html#select=17 opens the map at song 17.
 
     For example: nearsong map --out map.html
     """
-    with opened(library) as lib, showing() as show:
-        page = lib.map(out_file, seed=seed, progress=show)
-    out().print(f"Written: {page}. Open it in a browser.", markup=False, soft_wrap=True)
+    with open_library(library) as lib, show_progress() as progress:
+        page = lib.map(out_file, seed=seed, progress=progress)
+    print_line(output(), f"Written: {page}. Open it in a browser.")

@@ -1,23 +1,25 @@
-"""``nearsong models``, ``export`` and ``import``: what was learned, kept and exchanged."""
+"""``nearsong models``, ``export`` and ``import``: list, compare, activate and exchange models."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from nearsong.cli.common import LibraryOption, day, many, opened, out, shown
-from nearsong.cli.progress import showing
+from nearsong.cli.common import LibraryOption, format_date, open_library, output, plain_table, print_line, printable
+from nearsong.cli.progress import show_progress
+from nearsong.names import count
+
+ModelId = Annotated[int, typer.Argument(help="Id from `nearsong models`.")]
 
 models = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
 
 @models.callback()
 def _list(context: typer.Context, library: LibraryOption = None) -> None:
-    """See, compare and choose among the models that were learned.
+    """List, compare and activate models.
 
-    Every training that was taken, every import and the native metric are kept until they are removed.
+    Every model that was trained or imported is stored until you remove it.
 
     For example:
 
@@ -26,123 +28,110 @@ def _list(context: typer.Context, library: LibraryOption = None) -> None:
         nearsong models compare 1 2
     """
     if context.invoked_subcommand is None:
-        _show(library)
+        _print_models(library)
 
 
-def _show(library: str | None) -> None:
-    with opened(library) as lib:
+def _print_models(library: str | None) -> None:
+    with open_library(library) as lib:
         rows, active = lib.models(), lib.active_model
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "id", "kind", "made", "AUC native", "AUC learned", "never-seen artists", "learned from"):
-        table.add_column(name, justify="right" if name.startswith(("id", "AUC", "never")) else "left")
+    if not rows:
+        print_line(output(), "No models yet. Scan a folder of music: nearsong scan FOLDER")
+        return
+    scores = ("AUC native", "AUC learned", "unseen artists")
+    table = plain_table("", "id", "kind", "encoders", "created", *scores, "learned from", right=("id", *scores))
+    table.columns[4].min_width = len("2026-01-31")  # on a narrow terminal a date is not split
     for row in rows:
-        table.add_row("*" if row.id == active else "", str(row.id), row.kind, day(row.created), *_scores(row.facts))
-    console = out()
+        mark = "*" if row.id == active else ""
+        table.add_row(
+            mark, str(row.id), row.kind, ", ".join(row.encoders), format_date(row.created), *_scores(row.facts)
+        )
+    console = output()
     console.print(table)
-    console.print(
-        "* answers. Scores are those of its training, on artists held out then; models trained on other songs or "
-        "listens are not strictly comparable.",
-        soft_wrap=True,
+    print_line(
+        console,
+        "* active. Scores are for held-out artists, measured when the model was trained; compare only models trained "
+        "on the same songs and listens.",
     )
 
 
 def _scores(facts: dict[str, Any]) -> list[str]:
-    from nearsong.library.training import TrainingReport
+    from nearsong.library import TrainingReport
 
     if "report" not in facts:
-        return ["", "", "", escape(shown(str(facts.get("file", ""))))]
+        return ["", "", "", escape(printable(str(facts.get("file", ""))))]
     report = TrainingReport.from_json(facts["report"])
-    return [
-        _number(report.score("native", "known")),
-        _number(report.score("learned", "known")),
-        _number(report.score("learned", "unknown")),
-        report.learned_from,
-    ]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    scores = [report.score("native", "known"), report.score("learned", "known"), report.score("learned", "unknown")]
+    return [*("" if score is None else f"{score:.3f}" for score in scores), report.learned_from]
 
 
 @models.command()
-def use(model: Annotated[int, typer.Argument(help="Its id.")], library: LibraryOption = None) -> None:
-    """Let another model answer: back to an older one, say.
+def use(model: ModelId, library: LibraryOption = None) -> None:
+    """Make a model active, such as an earlier one.
 
     For example: nearsong models use 1
     """
-    with opened(library) as lib, showing("songs") as show:
-        unheard = lib.use_model(model, show)
-    if unheard:
-        out().print(
-            f"{many(unheard, 'song')} of the library have not been heard with its codebook: run `nearsong scan`, and "
-            f"model {model} will answer.",
-            soft_wrap=True,
-        )
+    with open_library(library) as lib, show_progress("songs") as progress:
+        not_analysed = lib.use_model(model, progress)
+    if not_analysed:
+        songs = count(not_analysed, "song needs", "songs need")
+        print_line(output(), f"Model {model} is pending: {songs} to be analysed for it. Run `nearsong scan`.")
     else:
-        out().print(f"Model {model} answers from now on.")
+        print_line(output(), f"Model {model} is active.")
 
 
 @models.command()
-def compare(
-    first: Annotated[int, typer.Argument(help="Id of a model.")],
-    second: Annotated[int, typer.Argument(help="Id of another.")],
-    library: LibraryOption = None,
-) -> None:
-    """Say how much two models agree about what is near.
+def compare(first: ModelId, second: ModelId, library: LibraryOption = None) -> None:
+    """Show how many nearest neighbours two models share.
 
     For example: nearsong models compare 1 2
     """
-    with opened(library) as lib:
+    with open_library(library) as lib:
         share = lib.compare_models(first, second)
-    out().print(
-        f"Of the 10 songs nearest to a song, models {first} and {second} have {10 * share:.1f} in common on average.",
-        soft_wrap=True,
+    print_line(
+        output(),
+        f"Models {first} and {second} share {10 * share:.1f} of the 10 nearest neighbours of a song on average.",
     )
 
 
 @models.command()
-def remove(model: Annotated[int, typer.Argument(help="Its id.")], library: LibraryOption = None) -> None:
-    """Forget a model that is not in use.
+def remove(model: ModelId, library: LibraryOption = None) -> None:
+    """Remove a model that is not active.
 
     For example: nearsong models remove 1
     """
-    with opened(library) as lib:
+    with open_library(library) as lib:
         lib.remove_model(model)
-    out().print(f"Model {model} is forgotten.")
+    print_line(output(), f"Model {model} removed.")
 
 
 def export(
     path: Annotated[Path, typer.Argument(help="File to write, such as model.npz.")],
-    model: Annotated[int | None, typer.Option(help="Another model than the one that answers.")] = None,
+    model: Annotated[int | None, typer.Option(help="Id of a model (default: the active one).")] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Write a model to a file: for another library, or for `nearsong.SimilarityModel.load`.
+    """Write a model to a file, for another library or `nearsong.SimilarityModel.load`.
 
     For example: nearsong export model.npz
     """
-    with opened(library) as lib:
+    with open_library(library) as lib:
         lib.export_model(path, model)
-    out().print(f"Written: {path}", markup=False)
+    print_line(output(), f"Written: {path}")
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(help="A model file.")],
+    path: Annotated[Path, typer.Argument(help="Model file.")],
     library: LibraryOption = None,
 ) -> None:
-    """Take a model that was learned elsewhere.
+    """Import a model file.
 
-    If it hears with another codebook, `nearsong scan` hears all songs again, and then it answers; until then the old
-    model does.
+    If it needs other encoders than the library has, the model becomes active after the next `nearsong scan`; until
+    then the current model stays active.
 
     For example: nearsong import model.npz
     """
-    with opened(library, create=True) as lib, showing("songs") as show:
-        model, answers = lib.import_model(path, show)
-    console = out()
-    if answers:
-        console.print(f"Model {model} answers from now on.")
+    with open_library(library, create=True) as lib, show_progress("songs") as progress:
+        model, is_active = lib.import_model(path, progress)
+    if is_active:
+        print_line(output(), f"Model {model} is active.")
     else:
-        console.print(
-            f"Model {model} is kept. It hears with another codebook: run `nearsong scan`, and it will answer.",
-            soft_wrap=True,
-        )
+        print_line(output(), f"Model {model} is pending: all songs need to be analysed for it. Run `nearsong scan`.")

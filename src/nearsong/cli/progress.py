@@ -1,10 +1,9 @@
-"""Progress of long commands: bars on a terminal, a line every tenth elsewhere."""
+"""Progress of long commands: bars on a terminal, a line for every tenth elsewhere."""
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -17,10 +16,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from nearsong.cli.common import shown
+from nearsong.cli.common import print_line
+from nearsong.names import count
 
-SHOWN_NOTES = 8
-"""Notes that are printed as they come; the rest is counted."""
+MAX_PRINTED_NOTES = 8
+"""Notes that are printed; further ones are only counted."""
 
 
 def progress_bars(console: Console) -> Progress:
@@ -31,59 +31,57 @@ def progress_bars(console: Console) -> Progress:
         MofNCompleteColumn(),
         TextColumn("{task.fields[pace]}"),
         TimeElapsedColumn(),
-        TextColumn("passed,"),
+        TextColumn("elapsed,"),
         TimeRemainingColumn(elapsed_when_finished=False),
         TextColumn("left"),
-        TextColumn("[yellow]{task.fields[trouble]}"),
+        TextColumn("[yellow]{task.fields[notes]}"),
         console=console,
-        disable=not console.is_terminal,  # lines instead, from Stages
+        disable=not console.is_terminal,  # StageProgress prints lines instead
     )
 
 
-class Stages:
-    """Turns (stage, done, total) into bars, one a stage; into a line every tenth where there is no terminal."""
+class StageProgress:
+    """Shows (stage, done, total) as one bar for each stage, or as lines where there is no terminal."""
 
     def __init__(self, bars: Progress, unit: str = "") -> None:
         self._bars = bars
         self._unit = unit
         self._tasks: dict[str, TaskID] = {}
         self._tenths: dict[str, int] = {}
-        self._began: dict[str, tuple[float, int]] = {}
-        self.notes = 0
+        self._started: dict[str, tuple[float, int]] = {}
+        self._n_notes = 0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Show how far a stage is; a total of 0 is one that is not known."""
+        """Update a stage; a total of 0 is an unknown one."""
         if stage not in self._tasks:
             # what an earlier run did is not counted in the pace
-            self._tasks[stage] = self._bars.add_task(stage, total=total or None, completed=done, pace="", trouble="")
-            self._began[stage] = (time.monotonic(), done)
-        self._bars.update(self._tasks[stage], completed=done, pace=self._pace(stage, done), trouble=self._trouble())
+            self._tasks[stage] = self._bars.add_task(stage, total=total or None, completed=done, pace="", notes="")
+            self._started[stage] = (time.monotonic(), done)
+        notes = count(self._n_notes, "note") if self._n_notes else ""
+        self._bars.update(self._tasks[stage], completed=done, pace=self._pace(stage, done), notes=notes)
         tenth = 10 * done // total if total else 0
         if not self._bars.console.is_terminal and self._tenths.get(stage) != tenth:
             self._tenths[stage] = tenth
             print(f"{stage}: {done:,} of {total:,}" if total else f"{stage} ...", file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """Show something the user should know."""
-        self.notes += 1
-        if self.notes <= SHOWN_NOTES:
-            self._bars.console.print(f"note: {shown(text)}", soft_wrap=True, highlight=False, markup=False)
-        elif self.notes == SHOWN_NOTES + 1:
-            self._bars.console.print("note: there is more of this; it is counted and not shown.", highlight=False)
+        """Print a note for the user."""
+        self._n_notes += 1
+        if self._n_notes <= MAX_PRINTED_NOTES:
+            print_line(self._bars.console, f"note: {text}")
+        elif self._n_notes == MAX_PRINTED_NOTES + 1:
+            print_line(self._bars.console, "note: further notes are not shown.")
 
     def _pace(self, stage: str, done: int) -> str:
-        start, before = self._began[stage]
+        start, done_before = self._started[stage]
         seconds = time.monotonic() - start
-        if not self._unit or seconds < 1 or done <= before:
+        if not self._unit or seconds < 1 or done <= done_before:
             return ""
-        return f"{(done - before) / seconds:,.1f} {self._unit}/s"
-
-    def _trouble(self) -> str:
-        return f"{self.notes} note{'s' if self.notes != 1 else ''}" if self.notes else ""
+        return f"{(done - done_before) / seconds:,.1f} {self._unit}/s"
 
 
 @contextmanager
-def showing(unit: str = "") -> Iterator[Any]:
-    """Show the progress of a command on standard error; gives a :class:`Stages`."""
-    with progress_bars(Console(stderr=True)) as bars:
-        yield Stages(bars, unit)
+def show_progress(unit: str = "") -> Iterator[StageProgress]:
+    """Show the progress of a command on standard error."""
+    with progress_bars(Console(stderr=True, highlight=False)) as bars:
+        yield StageProgress(bars, unit)

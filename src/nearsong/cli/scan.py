@@ -1,82 +1,93 @@
-"""``nearsong scan``: hear what is new or changed."""
+"""``nearsong scan``: analyse new and changed files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from nearsong.cli.common import LibraryOption, duration, many, opened, out
-from nearsong.cli.progress import showing
+from nearsong.cli.common import LibraryOption, format_duration, open_library, output, print_line
+from nearsong.cli.progress import show_progress
+from nearsong.names import count
+
+if TYPE_CHECKING:
+    from nearsong.library import ScanReport
 
 
 def scan(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Folders of music; by default those known.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that decode (default: one a processor).")] = None,
-    nice: Annotated[int, typer.Option(help="How far to stand back for other programs, 0 to 19.")] = 0,
-    prune: Annotated[bool, typer.Option("--prune", help="Forget songs whose file is gone.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Try files again that could not be read.")] = False,
-    codebook: Annotated[
-        Path | None, typer.Option(help="Hear with the codebook of a model file, not one of your own.")
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders of music; by default all scanned before.")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds a file may take.")] = 600.0,
-    seed: Annotated[int, typer.Option(help="Of the sample the codebook is learned from.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes that decode (default: one per processor).")] = None,
+    nice: Annotated[int, typer.Option(help="Run at a lower priority: 0 (normal) to 19 (lowest).")] = 0,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove songs whose file is missing.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try unreadable files again.")] = False,
+    codebook: Annotated[
+        Path | None, typer.Option(help="Use the encoders of a model file instead of fitting them.")
+    ] = None,
+    encoders: Annotated[
+        str | None,
+        typer.Option(help="Song encoders to use, separated by commas (default: the current ones); others are freed."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds allowed for each file.")] = 600.0,
+    seed: Annotated[int, typer.Option(help="Random seed for the sample that encoders are fitted to.")] = 0,
     library: LibraryOption = None,
 ) -> None:
-    """Hear the songs of a folder: sound, tags, and where they belong.
+    """Scan a folder of music.
 
-    Only what is new or changed is read; a file that was moved is recognised. It can be interrupted or killed at any
-    time, and goes on where it was. The first scan also learns the library's codebook from a sample of its songs.
+    Analyses new and changed files only, and recognises files that were moved. The first scan also fits the
+    encoders to a sample of your songs. You can interrupt a scan at any time; the next one continues where it stopped.
 
     For example:
 
         nearsong scan ~/Music
-        nearsong scan                 # all folders that were scanned before
+        nearsong scan                 # all folders scanned before
         nearsong scan --nice 10       # in the background
     """
-    with opened(library, create=True) as lib, showing("songs") as show:
+    with open_library(library, create=True) as lib, show_progress("songs") as progress:
         report = lib.scan(
             *(folders or []),
             codebook=codebook,
+            encoders=None if encoders is None else tuple(name.strip() for name in encoders.split(",")),
             workers=workers,
             nice=nice,
             prune=prune,
             retry=retry,
             timeout=timeout,
             seed=seed,
-            progress=show,
-            note=show.note,
+            progress=progress,
+            note=progress.note,
         )
         status = lib.status()
-    console = out()
-    parts = [
+    console = output()
+    _print_report(report, console)
+    size = f"{count(status.songs, 'song')} by {count(status.artists, 'artist')}, {format_duration(status.seconds)}"
+    print_line(console, f"The library has {size}.")
+    print_line(console, f"Next: {status.next[0]}")
+    if report.found and not status.songs:
+        raise typer.Exit(1)
+
+
+def _print_report(report: "ScanReport", console: Console) -> None:
+    """Print the counts of a scan, then one line for each kind of problem."""
+    counts = [
         (report.added, "new"),
         (report.changed, "changed"),
         (report.moved, "moved"),
         (report.copied, "copies"),
-        (report.reheard, "heard again"),
-        (report.unchanged, "as they were"),
+        (report.reanalysed, "analysed again"),
+        (report.unchanged, "unchanged"),
     ]
-    said = ", ".join(f"{n:,} {word}" for n, word in parts if n) or "none"
-    console.print(f"{many(report.found, 'audio file')} in {duration(report.seconds)}: {said}.", soft_wrap=True)
+    summary = ", ".join(f"{n:,} {word}" for n, word in counts if n) or "none usable"
+    print_line(console, f"{count(report.found, 'audio file')} in {format_duration(report.seconds)}: {summary}.")
     if report.missing:
-        console.print(
-            f"{many(report.missing, 'song known from here is', 'songs known from here are')} gone: kept, but not "
-            "offered (`nearsong scan --prune` forgets what is gone).",
-            soft_wrap=True,
-        )
+        missing = count(report.missing, "song has lost its file", "songs have lost their files")
+        print_line(console, f"{missing}; hidden until a file is back. `nearsong scan --prune` removes them.")
     if report.removed:
-        console.print(
-            f"{many(report.removed, 'song whose file is gone was', 'songs whose files are gone were')} forgotten."
-        )
+        print_line(console, f"{count(report.removed, 'song')} without a file removed.")
     if report.damaged:
-        console.print(f"{many(len(report.damaged), 'file')} broke off or skipped; what could be read was used.")
-    bad = len(report.unreadable) + report.known_unreadable
-    if bad:
-        console.print(f"{many(bad, 'file')} could not be read: `nearsong status --unreadable` says why.")
-    console.print(
-        f"The library has {many(status.songs, 'song')} by {many(status.artists, 'artist')}, "
-        f"{duration(status.seconds)} of music. Next: {status.next[0]}",
-        soft_wrap=True,
-    )
-    if report.found and not status.songs:
-        raise typer.Exit(1)
+        damaged = count(len(report.damaged), "file is damaged", "files are damaged")
+        print_line(console, f"{damaged}; the readable part was used.")
+    unreadable = len(report.unreadable) + report.known_unreadable
+    if unreadable:
+        print_line(console, f"{count(unreadable, 'file')} could not be read; see `nearsong status --unreadable`.")

@@ -1,4 +1,4 @@
-"""``nearsong serve``: the library as a page in the browser, and as an API."""
+"""``nearsong serve``: the library as a web page and an API."""
 
 import os
 from pathlib import Path
@@ -6,38 +6,36 @@ from typing import Annotated
 
 import typer
 
-from nearsong.cli.common import LibraryOption, opened, out, shown
+from nearsong.cli.common import LibraryOption, open_library, output, print_line
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on; one that others can reach needs a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8337,
+    host: Annotated[str, typer.Option(help="Address to listen on; all but 127.0.0.1 need a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8337,
     token: Annotated[
-        str | None, typer.Option(help="What callers must know, 12 or more characters; better in NEARSONG_TOKEN.")
+        str | None, typer.Option(help="Access token of 12 or more characters; safer in NEARSONG_TOKEN.")
     ] = None,
     host_name: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name it is called by, behind a proxy say."),
+        typer.Option(metavar="NAME", help="Another host name of the service, such as a proxy's; repeatable."),
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    upload_megabytes: Annotated[int, typer.Option(help="Largest file that may be dropped on the page.")] = 200,
-    keep: Annotated[
+    upload_megabytes: Annotated[int, typer.Option(help="Largest upload, in MB.")] = 200,
+    save_uploads: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where files that are dropped may be kept; else none are."),
+        typer.Option(metavar="FOLDER", help="Let users save uploads in this folder."),
     ] = None,
     plays: Annotated[
-        bool, typer.Option("--plays/--no-plays", help="Keep what is played here, and learn from it at a training.")
+        bool, typer.Option("--plays/--no-plays", help="Record what is played as a listening history.")
     ] = True,
-    secure_cookie: Annotated[bool, typer.Option("--secure-cookie", help="Log in over HTTPS alone.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Print a line for each request.")] = False,
+    secure_cookie: Annotated[bool, typer.Option("--secure-cookie", help="Allow login over HTTPS only.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log every request.")] = False,
     library: LibraryOption = None,
 ) -> None:
-    """Open the library as a page in the browser, and as an API for players and programs.
+    """Serve the library as a web page, an API and a server for music players.
 
-    It listens on this machine only. On any other address it demands a token: `--token`, or NEARSONG_TOKEN in the
-    environment, which others on this machine cannot see.
+    By default only this computer can reach it. Any other address needs a token: `--token`, or better NEARSONG_TOKEN
+    in the environment, which other users of this computer cannot see.
 
     For example:
 
@@ -47,24 +45,20 @@ def serve(
     from nearsong.web.server import serve as run
     from nearsong.web.settings import TOKEN_VARIABLE, ServeSettings
 
-    known = os.environ.pop(TOKEN_VARIABLE, None) or None  # what is started from here has no use for it
+    environment_token = os.environ.pop(TOKEN_VARIABLE, None) or None  # so that child processes do not get it
     settings = ServeSettings(
         host=host,
         port=port,
-        token=token if token is not None else known,
+        token=token if token is not None else environment_token,
         host_names=tuple(host_name or ()),
         upload_megabytes=upload_megabytes,
-        keep=keep,
+        save_uploads=save_uploads,
         plays=plays,
         secure_cookie=secure_cookie,
         verbose=log,
     )
-    console = out()
-    with opened(library, create=True) as lib:
-
-        def say(text: str) -> None:
-            console.print(text, markup=False, soft_wrap=True)
-
+    console = output()
+    with open_library(library, create=True) as lib:
         if lib.is_new:
-            say(f"a new, empty library was made at {shown(lib.name)}")
-        run(lib, settings, say=say, browser=browser)
+            print_line(console, f"Created an empty library: {lib.name}")
+        run(lib, settings, say=lambda text: print_line(console, text), browser=browser)

@@ -1,5 +1,6 @@
-"""``nearsong similar``: the songs nearest to a song, a file or a name."""
+"""``nearsong similar``: the songs most similar to a song, a file or a name."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,109 +8,99 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nearsong.cli.common import LibraryOption, opened, out, print_json, shown, song_table
+from nearsong.cli.common import (
+    DialOption,
+    JsonOption,
+    LibraryOption,
+    dial_position,
+    open_library,
+    output,
+    print_json,
+    print_line,
+    printable,
+    song_table,
+)
+from nearsong.cli.filter_options import with_filters
+from nearsong.library import Filters
 
 if TYPE_CHECKING:
-    from nearsong.library import Filters
-    from nearsong.library.why import Why
+    from nearsong.library import Neighbour, Why
 
-EXPLAINED = 3
-"""Answers that --why explains."""
+N_EXPLAINED = 3
+"""Songs that --why explains."""
 
-ArtistOnce = Annotated[bool, typer.Option("--artist-once", help="Only the nearest song of every artist.")]
-NewArtists = Annotated[bool, typer.Option("--new-artists", help="No songs by the seeds' own artists.")]
-Exclude = Annotated[list[str] | None, typer.Option("--exclude-artist", help="An artist that is not wanted.")]
-Genre = Annotated[list[str] | None, typer.Option(help="Only songs whose genre contains this.")]
-Years = Annotated[str | None, typer.Option(help="Only songs of these years: 1970-1979, 1990- or -1969.")]
-FewerPlays = Annotated[float | None, typer.Option(help="Only songs with fewer plays than this.")]
+METRICS = {"learned": "learned from listeners", "native": "sound alone", "imported": "imported model"}
+"""Kind of a model -> how a title names it."""
+
+SEEDS_HELP = 'Files, ids, or names such as "Artist - Title".'
 
 
-def filters_of(
-    artist_once: bool,
-    new_artists: bool,
-    exclude: list[str] | None,
-    genre: list[str] | None,
-    years: str | None,
-    fewer_plays: float | None,
-) -> "Filters":
-    """Return the filters that options ask for."""
-    from nearsong.library import Filters
-
-    first, last = _years(years)
-    return Filters(artist_once, new_artists, tuple(exclude or ()), tuple(genre or ()), first, last, fewer_plays)
-
-
-def _years(text: str | None) -> tuple[int | None, int | None]:
-    from nearsong.errors import InvalidInputError
-
-    if text is None:
-        return None, None
-    first, dash, last = text.partition("-")
-    try:
-        start = int(first) if first.strip() else None
-        return start, (int(last) if last.strip() else None) if dash else start
-    except ValueError as error:
-        raise InvalidInputError(f"--years {text!r} is no range of years; write 1970-1979, 1990- or -1969.") from error
-
-
+@with_filters()
 def similar(
-    seeds: Annotated[list[str], typer.Argument(help='Files, ids, or names such as "Artist - Title".')],
+    seeds: Annotated[list[str], typer.Argument(help=SEEDS_HELP)],
+    *,
     n: Annotated[int, typer.Option("--number", "-n", help="How many songs.")] = 10,
-    artist_once: ArtistOnce = False,
-    new_artists: NewArtists = False,
-    exclude_artist: Exclude = None,
-    genre: Genre = None,
-    years: Years = None,
-    fewer_plays: FewerPlays = None,
-    why: Annotated[bool, typer.Option("--why", help=f"Explain the first {EXPLAINED}.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For another program.")] = False,
-    m3u: Annotated[Path | None, typer.Option(help="Also write a playlist; - for standard output alone.")] = None,
+    adventurous: DialOption = "neutral",
+    filters: Filters,
+    why: Annotated[bool, typer.Option("--why", help=f"Explain the first {N_EXPLAINED}.")] = False,
+    as_json: JsonOption = False,
+    m3u: Annotated[Path | None, typer.Option(help="Also write a playlist; - prints only the playlist.")] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Find the songs nearest to one or more seeds; a file the library has never heard will do.
+    """Find similar songs, for songs of the library or any audio file.
 
-    Similarity is the share of all pairs of songs that are farther apart: 1 is the same sound, 0.5 two songs taken at
-    random.
+    Similarity is the share of all pairs of songs that are farther apart: 1 is the same sound, 0.5 a random pair.
 
     For example:
 
         nearsong similar new-release.mp3
-        nearsong similar "Wynton Marsalis - Caravan" --artist-once --why
-        nearsong similar 17 42 --genre jazz --years 1950-1969 --fewer-plays 3 --json
+        nearsong similar "Wynton Marsalis - Caravan" --one-per-artist --why
+        nearsong similar 17 --adventurous 0.7
+        nearsong similar 17 42 --genre jazz --year-from 1950 --year-to 1969 --fewer-plays 3 --json
     """
-    filters = filters_of(artist_once, new_artists, exclude_artist, genre, years, fewer_plays)
-    with opened(library) as lib:
-        found = lib.resolve(*seeds)
-        near = lib.similar(*found, n=n, filters=filters)
-        reasons = lib.why_near(found, near[:EXPLAINED]) if why else []
+    with open_library(library) as lib:
+        snapshot = lib.snapshot()
+        queries = [snapshot.seed(seed) for seed in seeds]
+        neighbours = snapshot.similar(queries, n, filters, adventurousness=dial_position(adventurous))
+        reasons = snapshot.why(queries, [near.song for near in neighbours[:N_EXPLAINED]]) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
-    songs = [one.song for one in near]
+    names = [query.name for query in queries]
     if m3u is not None:
-        from nearsong.library.playlist_files import m3u8_text, write_playlist
-
+        _write_m3u(m3u, neighbours, title=f"Similar to {names[0]}")
         if str(m3u) == "-":
-            print(m3u8_text(songs, Path.cwd()), end="")
             return
-        write_playlist(m3u, songs, title=f"Near {found[0].name}")
     if as_json:
-        answer = {"seeds": [seed.name for seed in found], "metric": kind, "songs": [one.as_json() for one in near]}
+        answer = {"seeds": names, "metric": kind, "songs": [neighbour.as_json() for neighbour in neighbours]}
         print_json({**answer, "why": [reason.as_json() for reason in reasons]} if why else answer)
         return
-    console = out()
-    names = " + ".join(seed.name for seed in found)
-    if not near:
-        console.print("No song of the library fits; ask with fewer filters.")
-        return
-    decimals = 3 if near[-1].distance < 10 else 1
-    numbers = [
-        ("similarity", [_similarity(one.similarity) for one in near]),
-        ("distance", [f"{one.distance:.{decimals}f}" for one in near]),
-    ]
-    console.print(song_table(f"Nearest to {names} ({kind} metric)", songs, numbers, console.width))
-    if len(near) < n:
-        console.print(f"{len(near)} of {n}: no more songs fit.")
+    console = output()
+    _print_neighbours(f"Similar to {' + '.join(names)} ({METRICS[kind]})", neighbours, n, console)
     for reason in reasons:
-        _explain(reason, console)
+        _print_reason(reason, console)
+
+
+def _write_m3u(path: Path, neighbours: "Sequence[Neighbour]", title: str) -> None:
+    from nearsong.library import playlist_text, write_playlist
+
+    songs = [neighbour.song for neighbour in neighbours]
+    if str(path) == "-":
+        print(playlist_text(songs, "m3u8", folder=Path.cwd()), end="")
+    else:
+        write_playlist(path, songs, title=title)
+
+
+def _print_neighbours(title: str, neighbours: "Sequence[Neighbour]", wanted: int, console: Console) -> None:
+    if not neighbours:
+        console.print("No songs match. Use fewer filters.")
+        return
+    decimals = 3 if neighbours[-1].distance < 10 else 1
+    scores = [
+        ("similarity", [_similarity(neighbour.similarity) for neighbour in neighbours]),
+        ("distance", [f"{neighbour.distance:.{decimals}f}" for neighbour in neighbours]),
+    ]
+    console.print(song_table(title, [neighbour.song for neighbour in neighbours], scores, console.width))
+    if len(neighbours) < wanted:
+        console.print(f"{len(neighbours)} of {wanted}: no more songs match.")
 
 
 def _similarity(value: float) -> str:
@@ -121,8 +112,8 @@ def _similarity(value: float) -> str:
     return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
 
 
-def _explain(reason: "Why", console: Console) -> None:
-    name = escape(shown(reason.other))
-    console.print(f"\n[bold]{name}[/] ({_similarity(reason.similarity)}), because:", soft_wrap=True)
+def _print_reason(reason: "Why", console: Console) -> None:
+    name = escape(printable(reason.other))
+    console.print(f"\nWhy [bold]{name}[/] ({_similarity(reason.similarity)}):", soft_wrap=True)
     for line in reason.sentences():
-        console.print(f"  {shown(line)}", soft_wrap=True, markup=False)
+        print_line(console, f"  {line}")

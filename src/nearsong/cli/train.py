@@ -1,27 +1,36 @@
-"""``nearsong train`` and ``nearsong evaluate``: learn from listeners, and say how good it is."""
+"""``nearsong train`` and ``nearsong evaluate``: learn from listeners, and measure the result."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from nearsong.cli.common import LibraryOption, opened, out, print_json
-from nearsong.cli.progress import showing
+from nearsong.cli.common import LibraryOption, open_library, output, plain_table, print_json, print_line
+from nearsong.cli.progress import show_progress
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nearsong.library.training import TrainingReport
+    from nearsong.library import Library, ListenerChoice, TrainingReport, TrainingSettings
 
-Unit = Annotated[str, typer.Option(help="What listeners choose: artist, song, or auto.")]
-Listeners = Annotated[str, typer.Option(help="Who counts as a listener: users, sessions, playlists, or auto.")]
-MinPlays = Annotated[float | None, typer.Option(help="Plays that make a listener (default: by the data).")]
-MinListeners = Annotated[int | None, typer.Option(help="Listeners an artist needs (default: by the data).")]
-Gap = Annotated[float, typer.Option(help="Minutes of silence that end a session.")]
-Losses = Annotated[str | None, typer.Option(help="Losses to try: auc,ndcg,mrr.")]
-Splits = Annotated[int | None, typer.Option(help="Times that artists are held out (default: by the data).")]
-Seed = Annotated[int, typer.Option(help="Of the splits.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The report for another program.")]
+Encoders = Annotated[
+    str | None, typer.Option(help="Song encoders to learn with, separated by commas (default: all of the library's).")
+]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        help="Methods to try: paper,mlr,listener_space,combined (default: all). `listener_space` alone takes seconds."
+    ),
+]
+Unit = Annotated[str, typer.Option(help="Unit to learn from: artist, song, or auto.")]
+Listeners = Annotated[str, typer.Option(help="What counts as a listener: users, sessions, playlists, or auto.")]
+MinPlays = Annotated[float | None, typer.Option(help="Minimum plays to count as a listener (default: automatic).")]
+MinListeners = Annotated[int | None, typer.Option(help="Minimum listeners per artist (default: automatic).")]
+Gap = Annotated[float, typer.Option(help="Minutes without a play that end a session.")]
+Losses = Annotated[str | None, typer.Option(help="Losses of MLR to try: auc,ndcg,mrr.")]
+Splits = Annotated[int | None, typer.Option(help="Splits of held-out artists (default: automatic).")]
+Seed = Annotated[int, typer.Option(help="Random seed for the splits.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
 def train(
@@ -30,23 +39,33 @@ def train(
     min_plays: MinPlays = None,
     min_listeners: MinListeners = None,
     gap_minutes: Gap = 30.0,
+    methods: Methods = None,
     losses: Losses = None,
     splits: Splits = None,
+    encoders: Encoders = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     library: LibraryOption = None,
 ) -> None:
-    """Learn from the listens what sounds similar, and say how good it is on artists it was not shown.
+    """Learn from your listening histories.
 
-    C and loss are chosen on validation artists, judged on others, and then all artists are learned from. A metric
-    that is no better than none is not taken.
+    Several methods are tried. Methods and their parameters are chosen on validation artists and scored on held-out
+    ones; the best then learns from all artists. It becomes active only if it is better than sound alone.
 
     For example:
 
         nearsong train
+        nearsong train --methods listener_space
         nearsong train --listeners sessions --unit song
     """
-    _run("train", unit, listeners, min_plays, min_listeners, gap_minutes, losses, splits, seed, as_json, library)
+    from nearsong.library import Library
+
+    settings = _settings(unit, min_listeners, splits, seed, encoders)
+    if losses is not None:
+        settings = replace(settings, losses=_names(losses, "losses"))
+    if methods is not None:
+        settings = replace(settings, methods=_names(methods, "methods"))
+    _run(Library.train, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
 
 def evaluate(
@@ -56,64 +75,85 @@ def evaluate(
     min_listeners: MinListeners = None,
     gap_minutes: Gap = 30.0,
     splits: Splits = None,
+    encoders: Encoders = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     library: LibraryOption = None,
 ) -> None:
-    """Measure again on held-out artists, with the songs and listens there are now; changes nothing.
+    """Measure the quality on held-out artists; changes nothing.
+
+    Uses the current songs and listens.
 
     For example: nearsong evaluate
     """
-    _run("evaluate", unit, listeners, min_plays, min_listeners, gap_minutes, None, splits, seed, as_json, library)
+    from nearsong.library import Library
+
+    settings = _settings(unit, min_listeners, splits, seed, encoders)
+    _run(Library.evaluate, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
+
+
+def _settings(
+    unit: str, min_listeners: int | None, splits: int | None, seed: int, encoders: str | None
+) -> "TrainingSettings":
+    from nearsong.library import TrainingSettings
+
+    return TrainingSettings(
+        encoders=None if encoders is None else _names(encoders, "encoders"),
+        unit=unit,
+        min_listeners=min_listeners,
+        n_splits=splits,
+        seed=seed,
+    )
+
+
+def _names(words: str, option: str) -> tuple[str, ...]:
+    """Return the names in the value of an option."""
+    names = tuple(word.strip() for word in words.split(",") if word.strip())
+    if not names:
+        raise InvalidInputError(f"--{option} {words!r} is empty; give names separated by commas.")
+    return names
+
+
+def _listener_choice(listeners: str, min_plays: float | None, gap_minutes: float) -> "ListenerChoice":
+    from nearsong.library import ListenerChoice
+
+    return ListenerChoice(listeners, min_plays, gap_minutes)
 
 
 def _run(
-    what: str,
-    unit: str,
-    listeners: str,
-    min_plays: float | None,
-    min_listeners: int | None,
-    gap_minutes: float,
-    losses: str | None,
-    splits: int | None,
-    seed: int,
-    as_json: bool,
-    library: str | None,
+    method: Any, settings: "TrainingSettings", choice: "ListenerChoice", as_json: bool, library: str | None
 ) -> None:
-    from nearsong.library import ListenerChoice, TrainingSettings
-
-    settings = TrainingSettings(unit=unit, min_listeners=min_listeners, n_splits=splits, seed=seed)
-    if losses is not None:
-        from dataclasses import replace
-
-        chosen = tuple(word.strip() for word in losses.split(",") if word.strip())
-        if not chosen:
-            raise InvalidInputError(f"--losses {losses!r} names none; give some of auc,ndcg,mrr.")
-        settings = replace(settings, losses=chosen)
-    choice = ListenerChoice(listeners, min_plays, gap_minutes)
-    with opened(library) as lib, showing() as show:
-        report = getattr(lib, what)(settings, choice, progress=show)
-        active = lib.active_model
-        answers = [f"Model {row.id} ({row.kind}) answers." for row in lib.models() if row.id == active]
+    """Call ``Library.train`` or ``Library.evaluate`` and print its report."""
+    with open_library(library) as lib, show_progress() as progress:
+        report = method(lib, settings, choice, progress=progress)
+        active = active_model(lib)
     if as_json:
         print_json(report.as_json())
-    else:
-        show_report(report, out())
-        out().print(*answers)
+        return
+    console = output()
+    print_report(report, console)
+    print_line(console, active)
 
 
-def show_report(report: "TrainingReport", console: Console) -> None:
-    """Print a report: what was found in words, and the table."""
-    from nearsong.library.training_words import sentences, table_rows
+def active_model(library: "Library") -> str:
+    """Return a line that names the active model; empty if there is none."""
+    rows = (row for row in library.models() if row.id == library.active_model)
+    return next((f"Active model: {row.id} ({row.kind})." for row in rows), "")
 
+
+def print_report(report: "TrainingReport", console: Console) -> None:
+    """Print the verdict, the table of scores and the report in words."""
+    from nearsong.library import sentences, table_rows
+
+    lines = sentences(report)
+    if report.decision != "none":
+        print_line(console, lines.pop(0))
     header, *rows = table_rows(report)
     if rows:
-        table = Table(title="On artists held out from learning", title_justify="left", box=None, pad_edge=False)
-        for column, name in enumerate(header):
-            table.add_column(name, justify="right" if column else "left")
+        table = plain_table(*header, right=header[1:], uncut=header[:1])
+        table.title, table.title_justify = "On held-out artists", "left"
         for row in rows:
-            style = "bold" if row[0].startswith("learned") else None
-            table.add_row(*row, style=style)
+            table.add_row(*row, style="bold" if row[0].startswith("Learned") else None)
         console.print(table)
-    for sentence in sentences(report):
-        console.print(sentence, soft_wrap=True, markup=False)
+    for line in lines:
+        print_line(console, line)

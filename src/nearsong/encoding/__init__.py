@@ -1,4 +1,4 @@
-"""FRAMES -> VECTOR: a codebook, top-tau histograms, and the spaces they are compared in (paper III)."""
+"""Frames -> histograms: codebooks, top-tau histograms, and the spaces they are compared in (paper III)."""
 
 from nearsong.encoding.codebook import Codebook
 from nearsong.encoding.codebook_sample import codebook_bag, codebook_songs, random_run

@@ -9,16 +9,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearsong.encoding.frames import check_frames, normalize_frames
 from nearsong.encoding.nearest import CodewordSearch
-from nearsong.encoding.stream import FrameStream
+from nearsong.encoding.stream import CodebookState
 from nearsong.errors import InvalidInputError
+from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
-FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.float32]
 
-_LARGEST = 1e15  # codewords beyond this many standard deviations would overflow float32 when squared
-_SMALLEST_SCALE = 1e-300  # its inverse is still finite
-_BLOCK = 4096  # frames looked at together where a copy of all would take much memory
+_MAX_Z_SCORE = 1e15  # standard deviations; larger codewords would overflow float32 when squared
+_MIN_SCALE = 1e-300  # its inverse is still finite
+_BLOCK_FRAMES = 4096  # frames per block, to bound the memory of a copy
 
 
 class Codebook(BaseEstimator):
@@ -46,7 +46,7 @@ class Codebook(BaseEstimator):
     n_frames_seen_ : int
         Frames learned from.
     n_features_in_ : int
-        Coefficients a frame.
+        Coefficients per frame.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Codebook(BaseEstimator):
     """
 
     counts_: npt.NDArray[np.int64] | None
-    _stream: FrameStream | None
+    _stream: CodebookState | None
 
     def __init__(self, n_codewords: int = 1024, *, random_state: int = 0) -> None:
         self.n_codewords = n_codewords
@@ -71,12 +71,12 @@ class Codebook(BaseEstimator):
     def from_arrays(
         cls, mean: npt.ArrayLike, scale: npt.ArrayLike, codewords: npt.ArrayLike, counts: npt.ArrayLike | None = None
     ) -> Self:
-        """Make a codebook of numbers learned before, as a model file holds them.
+        """Return a codebook of stored arrays.
 
         Parameters
         ----------
         mean, scale : array-like of shape (n_features,)
-            What makes z-scores of frames; every scale is above 0.
+            Mean and standard deviation for z-scores; every scale is above 0.
         codewords : array-like of shape (n_codewords, n_features)
             In units of z-scores.
         counts : array-like of int and shape (n_codewords,), optional
@@ -85,7 +85,7 @@ class Codebook(BaseEstimator):
         Returns
         -------
         Codebook
-            Ready to use. It cannot go on learning, because it lacks the statistics of its frames.
+            Fitted. :meth:`partial_fit` cannot continue it, because the statistics of its frames are not stored.
 
         Examples
         --------
@@ -96,14 +96,14 @@ class Codebook(BaseEstimator):
         """
         words = check_frames(codewords, name="codewords").copy()
         n_codewords, width = words.shape
-        if n_codewords == 0 or np.abs(words).max() > _LARGEST:
+        if n_codewords == 0 or np.abs(words).max() > _MAX_Z_SCORE:
             raise InvalidInputError(
-                "codewords is empty or has a value beyond 1e15 standard deviations; give z-scores, one a row."
+                "codewords is empty or has a value beyond 1e15 standard deviations; give rows of z-scores."
             )
         codebook = cls(n_codewords)
         codebook.mean_ = _check_row(mean, width, "mean")
         codebook.scale_ = _check_row(scale, width, "scale")
-        if codebook.scale_.min() < _SMALLEST_SCALE:
+        if codebook.scale_.min() < _MIN_SCALE:
             raise InvalidInputError("scale has a value that is not above 0; a constant coefficient has scale 1.")
         codebook.codewords_ = words
         codebook.counts_ = None if counts is None else _check_counts(counts, n_codewords)
@@ -113,7 +113,7 @@ class Codebook(BaseEstimator):
         return codebook
 
     def fit(self, frames: npt.ArrayLike, y: Any = None) -> Self:
-        """Learn from a whole bag of frames, forgetting what was learned before.
+        """Learn codewords from frames, replacing any learned before.
 
         Parameters
         ----------
@@ -121,11 +121,6 @@ class Codebook(BaseEstimator):
             Finite frames, at least ``n_codewords`` of them distinct. Taken as float32.
         y : ignored
             For scikit-learn.
-
-        Returns
-        -------
-        Codebook
-            Itself.
         """
         stream = self._new_stream(_refuse_empty(check_frames(frames)))
         if not stream.started:
@@ -136,29 +131,21 @@ class Codebook(BaseEstimator):
         return self._publish(stream)
 
     def partial_fit(self, frames: npt.ArrayLike, y: Any = None) -> Self:
-        """Go on learning from the next chunk of a stream.
+        """Continue learning with the next chunk of a stream.
 
         Each chunk is taken in random order, with the mean and scale of all frames up to its end; so a first chunk
-        alone is ``fit``. Frames are kept until ``n_codewords`` distinct ones have come; until then there are no
-        codewords yet.
+        alone is ``fit``. There are no codewords until ``n_codewords`` distinct frames have been added.
 
         Parameters
         ----------
-        frames : array-like of shape (n_frames, n_features)
-            The next frames, finite.
-        y : ignored
-            For scikit-learn.
-
-        Returns
-        -------
-        Codebook
-            Itself.
+        frames, y
+            As in :meth:`fit`.
         """
         stream = getattr(self, "_stream", None)
         if stream is None and hasattr(self, "codewords_"):
             raise InvalidInputError(
-                "this codebook was made from arrays, which do not say how its frames were spread, so it cannot go on "
-                "learning; fit a new one."
+                "this codebook was made from arrays without the statistics of its frames, so it cannot learn more; "
+                "fit a new one."
             )
         if stream is None:
             return self._publish(self._new_stream(check_frames(frames)))
@@ -177,15 +164,15 @@ class Codebook(BaseEstimator):
         checked = _refuse_empty(check_frames(frames, self.n_features_in_))
         search = CodewordSearch(self.mean_, self.scale_, self.codewords_)
         total = 0.0
-        for start in range(0, len(checked), _BLOCK):
-            part = checked[start : start + _BLOCK]
+        for start in range(0, len(checked), _BLOCK_FRAMES):
+            part = checked[start : start + _BLOCK_FRAMES]
             nearest = self.codewords_[search.find(part, tau=1)[:, 0]]
             difference = normalize_frames(part, self.mean_, search.inverse_scale).astype(np.float64) - nearest
             total += float(np.einsum("ij,ij->", difference, difference))
         return total / len(checked)
 
-    def _new_stream(self, frames: Frames) -> FrameStream:
-        stream = FrameStream(
+    def _new_stream(self, frames: Frames) -> CodebookState:
+        stream = CodebookState(
             n_codewords=check_count(self.n_codewords, "n_codewords"),
             seed=check_count(self.random_state, "random_state", minimum=0),
             width=frames.shape[1],
@@ -193,8 +180,8 @@ class Codebook(BaseEstimator):
         stream.add(frames)
         return stream
 
-    def _publish(self, stream: FrameStream) -> Self:
-        """Show what a stream has learned."""
+    def _publish(self, stream: CodebookState) -> Self:
+        """Set the fitted attributes from a stream."""
         self._stream = stream
         self.n_features_in_ = stream.mean.size
         self.n_frames_seen_ = stream.n_frames
@@ -208,7 +195,7 @@ class Codebook(BaseEstimator):
 
 def _refuse_empty(frames: Frames) -> Frames:
     if len(frames) == 0:
-        raise InvalidInputError("frames is empty, so there is nothing to work with; give at least one frame.")
+        raise InvalidInputError("frames is empty, so there is nothing to learn from; give at least one frame.")
     return frames
 
 
@@ -224,11 +211,11 @@ def _check_row(values: npt.ArrayLike, width: int, name: str) -> FloatArray:
 
 
 def _check_counts(counts: npt.ArrayLike, n_codewords: int) -> npt.NDArray[np.int64]:
-    """Return one non-negative whole number a codeword."""
+    """Return one non-negative integer per codeword."""
     array = np.array(counts)
     if array.shape != (n_codewords,) or array.dtype.kind not in "ui" or array.min() < 0:
         raise InvalidInputError(
             f"counts has shape {array.shape} and holds {array.dtype} values; {n_codewords} whole numbers of at least "
-            "0, one a codeword, are needed."
+            "0, one per codeword, are needed."
         )
     return array.astype(np.int64)

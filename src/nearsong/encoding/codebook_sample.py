@@ -14,7 +14,7 @@ from nearsong.encoding.frames import check_frames
 from nearsong.errors import InvalidInputError
 from nearsong.validation import check_count
 
-FIVE_SECONDS = 431
+FIVE_SECONDS_FRAMES = 431
 """Frames in five seconds at 22,050 Hz with a hop of 256."""
 
 
@@ -48,7 +48,7 @@ def codebook_songs(artists: Iterable[Any], seed: int = 0) -> npt.NDArray[np.int6
 
 
 def random_run(
-    frames: npt.ArrayLike, n_frames: int = FIVE_SECONDS, *, rng: np.random.Generator
+    frames: npt.ArrayLike, n_frames: int = FIVE_SECONDS_FRAMES, *, rng: np.random.Generator
 ) -> npt.NDArray[np.float32]:
     """Take a random run of consecutive frames, or all frames of a song that has no more.
 
@@ -79,7 +79,7 @@ def random_run(
 
 
 def codebook_bag(
-    songs: Iterable[npt.ArrayLike], n_frames: int = FIVE_SECONDS, seed: int = 0
+    songs: Iterable[npt.ArrayLike], n_frames: int = FIVE_SECONDS_FRAMES, seed: int = 0
 ) -> npt.NDArray[np.float32]:
     """Put a random run of every song into one bag.
 

@@ -1,5 +1,6 @@
-"""Anything frame-like -> a checked float32 array, and its z-scores (paper eq. 9)."""
+"""Anything frame-like -> a checked float32 array, tiles of fixed size, and z-scores (paper eq. 9)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ from numba import njit
 
 from nearsong.errors import InvalidInputError
 
-_FARTHEST = 1e15
-"""Standard deviations beyond which a frame counts as this far: squares and products stay within float32."""
+_MAX_Z_SCORE = 1e15
+"""Standard deviations at which z-scores are clipped: squares and products stay within float32."""
 
 
 def check_frames(frames: Any, width: int | None = None, name: str = "frames") -> npt.NDArray[np.float32]:
@@ -28,12 +29,12 @@ def check_frames(frames: Any, width: int | None = None, name: str = "frames") ->
     except ValueError as error:
         raise InvalidInputError(f"{name} cannot be read as an array of numbers ({error}).") from error
     if given.dtype.kind not in "buif":
-        raise InvalidInputError(f"{name} holds {given.dtype} values, which are no coefficients; give real numbers.")
+        raise InvalidInputError(f"{name} has dtype {given.dtype}; give real numbers.")
     if given.ndim != 2 or given.shape[1] == 0:
         raise InvalidInputError(f"{name} has shape {given.shape}; frames x coefficients is needed.")
     if width is not None and given.shape[1] != width:
         raise InvalidInputError(
-            f"{name} has {given.shape[1]} coefficients a frame and the codebook {width}; compute both alike."
+            f"{name} has {given.shape[1]} coefficients per frame, the codebook {width}; compute both the same way."
         )
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
         array = np.ascontiguousarray(given, dtype=np.float32)
@@ -45,6 +46,47 @@ def check_frames(frames: Any, width: int | None = None, name: str = "frames") ->
             "drop such frames."
         )
     return array
+
+
+class FrameTiles:
+    """Cuts rows that arrive in chunks into tiles of fixed size, so that sums over tiles do not depend on the chunks.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of a tile.
+    n_features : int
+        Numbers of a row.
+
+    Examples
+    --------
+    >>> tiles = FrameTiles(n_rows=2, n_features=1)
+    >>> [tile.ravel().tolist() for chunk in ([[1.0]], [[2.0], [3.0]]) for tile in tiles.cut(np.array(chunk))]
+    [[1.0, 2.0]]
+    >>> tiles.rest
+    array([[3.]])
+    """
+
+    def __init__(self, n_rows: int, n_features: int) -> None:
+        self._buffer = np.empty((n_rows, n_features))
+        self._n_filled = 0
+
+    @property
+    def rest(self) -> npt.NDArray[np.float64]:
+        """The rows after the last full tile, an array of shape (n, n_features) with n below the rows of a tile."""
+        return self._buffer[: self._n_filled]
+
+    def cut(self, rows: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+        """Yield the tiles (n_rows, n_features) that these rows complete; each is overwritten by the next."""
+        size = len(self._buffer)
+        while len(rows):
+            taken = rows[: size - self._n_filled]
+            rows = rows[len(taken) :]
+            self._buffer[self._n_filled : self._n_filled + len(taken)] = taken
+            self._n_filled += len(taken)
+            if self._n_filled == size:
+                self._n_filled = 0
+                yield self._buffer
 
 
 @njit(cache=True, nogil=True)
@@ -68,8 +110,8 @@ def normalize_frame(frame, mean, inverse_scale, out):  # type: ignore[no-untyped
     """Write the z-scores of one frame into the front of ``out``, computed in float64."""
     for i in range(frame.size):
         score = (frame[i] - mean[i]) * inverse_scale[i]
-        score = score if score < _FARTHEST else _FARTHEST
-        out[i] = score if score > -_FARTHEST else -_FARTHEST
+        score = score if score < _MAX_Z_SCORE else _MAX_Z_SCORE
+        out[i] = score if score > -_MAX_Z_SCORE else -_MAX_Z_SCORE
 
 
 @njit(cache=True, nogil=True)

@@ -1,10 +1,10 @@
-"""Frames in turn -> centres: one pass of online k-means by Hartigan's criterion, at the speed of a matrix product.
+"""Frames -> centres: one pass of online k-means by Hartigan's criterion, at the speed of a matrix product.
 
 Adding x to the cluster of n_c points around c raises the k-means cost by ``n_c / (n_c + 1) * |x - c|^2``. Each
-point goes where that is least, and moves its centre there and then: ``c += (x - c) / (n_c + 1)``. A point
-moves a single centre. So one matrix product gives the distances of a batch of points to all centres as they
-stand, and after each point only one column of it, for the points still to come, is computed anew: the result
-is that of taking the points one by one.
+point is added where that is least, and moves the centre immediately: ``c += (x - c) / (n_c + 1)``. A point moves a
+single centre. So one matrix product gives the distances of a batch of points to all current centres, and after each
+point only one column, for the remaining points, is recomputed: the result is the same as adding the points one by
+one.
 """
 
 import numpy as np
@@ -14,11 +14,10 @@ from numba import njit
 from nearsong.encoding.frames import normalize_frame
 from nearsong.encoding.ordered_keys import LAST, index_of, ordered
 from nearsong.encoding.products import LANES, ROWS, multiply, pack
+from nearsong.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-
-_BATCH = 16 * ROWS  # points a matrix product
-_NEVER = 1e38  # the squared norm of a padding centre
+_BATCH_POINTS = 16 * ROWS  # points per matrix product
+_PADDING_SQUARE = 1e38  # the squared norm of a padding centre
 
 
 def absorb_in_turn(
@@ -29,16 +28,16 @@ def absorb_in_turn(
     centres: FloatArray,
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Take frames ``order[0], order[1], ...`` into the centres, updating ``centres`` and ``counts`` in place.
+    """Add frames ``order[0], order[1], ...`` to the centres, updating ``centres`` and ``counts`` in place.
 
     Parameters
     ----------
     frames : array of float32 and shape (n_frames, d)
         In raw units.
     order : array of int64
-        The rows of ``frames`` to take, and when.
+        The rows of ``frames`` to add, in order.
     mean, scale : array of float64 and shape (d,)
-        What makes z-scores of frames.
+        Mean and standard deviation for z-scores.
     centres : array of float64 and shape (k, d)
         In units of z-scores.
     counts : array of int64 and shape (k,)
@@ -53,7 +52,7 @@ def absorb_in_turn(
     (array([1.        , 7.33333333]), array([2, 3]))
     """
     squares = np.einsum("ij,ij->i", centres, centres)
-    weights = pack(np.column_stack([-2.0 * centres, squares]), _NEVER)
+    weights = pack(np.column_stack([-2.0 * centres, squares]), _PADDING_SQUARE)
     _absorb(frames, order, mean, 1.0 / scale, centres, counts, weights)
 
 
@@ -61,15 +60,15 @@ def absorb_in_turn(
 def _absorb(frames, order, mean, inverse_scale, centres, counts, weights):  # type: ignore[no-untyped-def]
     """Run the pass; ``weights`` holds -2c and |c|^2 of every centre, packed."""
     width, n_centres = centres.shape[1], len(centres)
-    batch = np.ones((_BATCH, width + 1), np.float32)
-    by_coefficient = np.zeros((width, _BATCH), np.float32)
-    keys = np.empty((_BATCH, weights.shape[0] * weights.shape[2]), np.float32)
+    batch = np.ones((_BATCH_POINTS, width + 1), np.float32)
+    by_coefficient = np.zeros((width, _BATCH_POINTS), np.float32)
+    keys = np.empty((_BATCH_POINTS, weights.shape[0] * weights.shape[2]), np.float32)
     shares = np.ones(keys.shape[1], np.float32)  # n_c / (n_c + 1)
     for c in range(n_centres):
         shares[c] = counts[c] / (counts[c] + 1)
-    low, low_at, column = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(_BATCH, np.float32)
-    for start in range(0, order.size, _BATCH):
-        filled = min(_BATCH, order.size - start)
+    low, low_at, column = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(_BATCH_POINTS, np.float32)
+    for start in range(0, order.size, _BATCH_POINTS):
+        filled = min(_BATCH_POINTS, order.size - start)
         for p in range(filled):
             normalize_frame(frames[order[start + p]], mean, inverse_scale, batch[p])
             for i in range(width):
@@ -128,5 +127,5 @@ def _product(weight, by_coefficient, column):  # type: ignore[no-untyped-def]
     column[:] = weight[width]
     for i in range(width):
         factor, row = weight[i], by_coefficient[i]
-        for p in range(_BATCH):
+        for p in range(_BATCH_POINTS):
             column[p] += factor * row[p]

@@ -1,4 +1,4 @@
-"""Frames -> one histogram a song: each frame gives 1/tau to each of its tau nearest codewords (paper eq. 11)."""
+"""Frames -> one histogram per song: each frame gives 1/tau to each of its tau nearest codewords (paper eq. 11)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,24 +22,24 @@ class TopTauHistogram:
     Parameters
     ----------
     codebook : Codebook
-        Fitted; what it learns later changes nothing here.
+        Fitted; fitting it further has no effect here.
     tau : int, default=1
         Codewords each frame is counted for. 1 is plain vector quantization.
     threads : int, default=1
-        Threads for the frames of a song; changes nothing in the result.
+        Threads for the frames of a song; the result is the same for any number.
 
     Attributes
     ----------
     n_codewords : int
         Length of a histogram.
     n_features : int
-        Coefficients a frame.
+        Coefficients per frame.
 
     Notes
     -----
     Distances are compared in float32, and the numbers of a frame do not depend on the frames around it: cutting a
-    song into chunks, or shuffling its frames, changes no bit of its histogram. Frames more than 1e15 standard
-    deviations away count as that far.
+    song into chunks, or shuffling its frames, does not change a bit of its histogram. Frames more than 1e15 standard
+    deviations away are clipped.
 
     Examples
     --------
@@ -93,15 +93,15 @@ class TopTauHistogram:
         if not checked:
             return {}
         nearest = self._search.find(song, max(checked), self.threads)
-        found, counts, done = {}, np.zeros(self.n_codewords, np.int64), 0
+        histograms, counts, done = {}, np.zeros(self.n_codewords, np.int64), 0
         for tau in sorted(set(checked)):
             counts += self._count(nearest[:, done:tau])
-            found[tau] = counts / (tau * len(song))
+            histograms[tau] = counts / (tau * len(song))
             done = tau
-        return {tau: found[tau] for tau in checked}
+        return {tau: histograms[tau] for tau in checked}
 
     def transform(self, songs: Iterable[npt.ArrayLike]) -> Histogram:
-        """Return one histogram a song.
+        """Return one histogram per song.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class TopTauHistogram:
         return np.array(rows).reshape(-1, self.n_codewords)
 
     def counter(self) -> "HistogramCounter":
-        """Return a counter for one song that comes in chunks."""
+        """Return a counter for one song whose frames arrive in chunks."""
         return HistogramCounter(self)
 
     def _count(self, nearest: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
@@ -144,12 +144,12 @@ class TopTauHistogram:
 
 
 class HistogramCounter:
-    """The histogram of one song, of which frames still come.
+    """The histogram of one song whose frames arrive in chunks.
 
     Parameters
     ----------
-    encoder : TopTauHistogram
-        What the frames are counted with.
+    histogram : TopTauHistogram
+        Finds the nearest codewords.
 
     Attributes
     ----------
@@ -166,14 +166,14 @@ class HistogramCounter:
     (4, array([0.75, 0.25]))
     """
 
-    def __init__(self, encoder: TopTauHistogram) -> None:
+    def __init__(self, histogram: TopTauHistogram) -> None:
         self.n_frames = 0
-        self._encoder = encoder
-        self._counts = np.zeros(encoder.n_codewords, np.int64)
+        self._histogram = histogram
+        self._counts = np.zeros(histogram.n_codewords, np.int64)
 
     def add(self, frames: npt.ArrayLike) -> None:
         """Count a chunk of any number of frames, an array-like of shape (n_frames, n_features)."""
-        nearest = self._encoder.nearest(frames)
+        nearest = self._histogram.nearest(frames)
         self._counts += np.bincount(nearest.ravel(), minlength=self._counts.size)
         self.n_frames += len(nearest)
 
@@ -181,4 +181,4 @@ class HistogramCounter:
         """Return the histogram of all frames so far, an array of shape (n_codewords,) that sums to 1."""
         if self.n_frames == 0:
             raise InvalidInputError("no frames were added, so there is no histogram; add at least one frame.")
-        return self._counts / (self._encoder.tau * self.n_frames)
+        return self._counts / (self._histogram.tau * self.n_frames)

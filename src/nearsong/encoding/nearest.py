@@ -1,8 +1,8 @@
-"""Frames and codewords -> the tau nearest codewords of every frame: up to float32, and always the same ones.
+"""Frames and codewords -> the tau nearest codewords of every frame: in float32, and reproducible.
 
 The order of ``|z - c|^2`` over the codewords is that of ``|c|^2 / 2 - z.c``: one matrix product, whose last
-column of ones carries the norms. It is taken in float32, tile by tile, and rounds the same way wherever a frame
-or a codeword stands: what a frame gets does not depend on the frames around it, and equal codewords tie. The keys
+column of ones carries the norms. It is computed in float32, tile by tile, and rounds the same way at every position:
+the result for a frame does not depend on the frames around it, and equal codewords tie. The keys
 of a tile are searched while they are in the cache.
 """
 
@@ -15,11 +15,10 @@ from numba import njit
 from nearsong.encoding.frames import normalize_frame
 from nearsong.encoding.ordered_keys import LAST, index_of, ordered
 from nearsong.encoding.products import LANES, ROWS, multiply, pack
+from nearsong.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-
-_TILE = 80 * ROWS  # frames whose keys are in the cache together
-_NEVER = 3e38  # the key of a padding codeword
+_TILE_FRAMES = 80 * ROWS  # frames whose keys are in the cache together
+_PADDING_KEY = 3e38  # the key of a padding codeword
 
 
 class CodewordSearch:
@@ -28,7 +27,7 @@ class CodewordSearch:
     Parameters
     ----------
     mean, scale : array of float64 and shape (d,)
-        What makes z-scores of frames.
+        Mean and standard deviation for z-scores.
     codewords : array of float32 and shape (n_codewords, d)
         In units of z-scores.
 
@@ -46,7 +45,7 @@ class CodewordSearch:
         half_squares = np.einsum("ij,ij->i", wide, wide) / 2
         self.mean = mean
         self.inverse_scale = 1.0 / scale
-        self.weights = pack(np.column_stack([-wide, half_squares]), _NEVER)
+        self.weights = pack(np.column_stack([-wide, half_squares]), _PADDING_KEY)
 
     def find(self, frames: npt.NDArray[np.float32], tau: int, threads: int = 1) -> npt.NDArray[np.int32]:
         """Return the ``tau`` nearest codewords of each frame, nearest first, equals by lower index.
@@ -58,51 +57,53 @@ class CodewordSearch:
         tau : int
             From 1 to the number of codewords.
         threads : int
-            Changes nothing in the result.
+            Does not change the result.
 
         Returns
         -------
         ndarray of int32 and shape (n_frames, tau)
         """
-        found = np.empty((len(frames), tau), np.int32)
-        tiles = -(-len(frames) // _TILE)
-        step = _TILE * max(1, -(-tiles // threads))
-        parts = [(frames[start : start + step], found[start : start + step]) for start in range(0, len(frames), step)]
+        nearest = np.empty((len(frames), tau), np.int32)
+        tiles = -(-len(frames) // _TILE_FRAMES)
+        step = _TILE_FRAMES * max(1, -(-tiles // threads))
+        parts = [
+            (frames[start : start + step], nearest[start : start + step]) for start in range(0, len(frames), step)
+        ]
         if len(parts) == 1:
             self._fill(*parts[0])
         elif parts:
             with ThreadPoolExecutor(len(parts)) as pool:
                 list(pool.map(self._fill, *zip(*parts, strict=True)))
-        return found
+        return nearest
 
-    def _fill(self, frames: npt.NDArray[np.float32], found: npt.NDArray[np.int32]) -> None:
-        find_nearest(frames, self.mean, self.inverse_scale, self.weights, found)
+    def _fill(self, frames: npt.NDArray[np.float32], nearest: npt.NDArray[np.int32]) -> None:
+        find_nearest(frames, self.mean, self.inverse_scale, self.weights, nearest)
 
 
 @njit(cache=True, nogil=True)
-def find_nearest(frames, mean, inverse_scale, weights, found):  # type: ignore[no-untyped-def]
-    """Fill ``found`` (n_frames, tau), tile by tile."""
+def find_nearest(frames, mean, inverse_scale, weights, nearest):  # type: ignore[no-untyped-def]
+    """Fill ``nearest`` (n_frames, tau), tile by tile."""
     n_frames, width = frames.shape
-    tile = np.ones((_TILE, width + 1), np.float32)
-    keys = np.empty((_TILE, weights.shape[0] * weights.shape[2]), np.float32)
-    for start in range(0, n_frames, _TILE):
-        filled = min(_TILE, n_frames - start)
+    tile = np.ones((_TILE_FRAMES, width + 1), np.float32)
+    keys = np.empty((_TILE_FRAMES, weights.shape[0] * weights.shape[2]), np.float32)
+    for start in range(0, n_frames, _TILE_FRAMES):
+        filled = min(_TILE_FRAMES, n_frames - start)
         for row in range(filled):
             normalize_frame(frames[start + row], mean, inverse_scale, tile[row])
-        used = -(-filled // ROWS) * ROWS  # up to two rows of anything: computed and not looked at
+        used = -(-filled // ROWS) * ROWS  # up to two extra rows, whose keys are ignored
         multiply(tile[:used], weights, keys[:used])
-        _select(keys[:filled], found[start : start + filled])
+        _select(keys[:filled], nearest[start : start + filled])
 
 
 @njit(cache=True, nogil=True)
-def _select(keys, found):  # type: ignore[no-untyped-def]
-    """Write the places of the smallest keys of every row, smallest first.
+def _select(keys, nearest):  # type: ignore[no-untyped-def]
+    """Write the indices of the smallest keys of every row, smallest first.
 
-    Lane j holds the keys j, j + LANES, j + 2 LANES, ... A first pass leaves the smallest key of each lane; it is all
-    elementwise, hence vectorised. Then a knockout: the smallest of all lanes is out and its lane sends the next
-    one, tau times.
+    Lane j holds the keys j, j + LANES, j + 2 LANES, ... A first pass, which is elementwise and
+    vectorised, finds the smallest key of each lane. Then, tau times, the smallest of all lanes is taken and replaced
+    by the next key of its lane.
     """
-    n_keys, tau = keys.shape[1], found.shape[1]
+    n_keys, tau = keys.shape[1], nearest.shape[1]
     bits = keys.view(np.int32)
     low, low_at, best_of_lane = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(LANES, np.int64)
     low_bits = low.view(np.int32)
@@ -119,12 +120,12 @@ def _select(keys, found):  # type: ignore[no-untyped-def]
                 low[lane] = key if lower else low[lane]
         for lane in range(LANES):
             best_of_lane[lane] = ordered(low_bits[lane], low_at[lane])
-        for place in range(tau):
+        for rank in range(tau):
             best = LAST
             for lane in range(LANES):
                 best = min(best, best_of_lane[lane])
-            found[row, place] = index_of(best)
-            if place + 1 < tau:
+            nearest[row, rank] = index_of(best)
+            if rank + 1 < tau:
                 lane = index_of(best) % LANES
                 best_of_lane[lane] = _next_in_lane(bits[row], lane, best)
 

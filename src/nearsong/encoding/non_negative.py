@@ -1,4 +1,4 @@
-"""What histograms have in common: no entry is below 0."""
+"""The check that all histograms share: no entry is negative."""
 
 from typing import Any
 

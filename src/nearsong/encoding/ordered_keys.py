@@ -1,4 +1,4 @@
-"""Float32 keys -> integers that sort alike, ties by index: what lets the compiler vectorise a search for minima.
+"""Float32 keys -> integers in the same order, ties by index, so that the compiler can vectorise a search for minima.
 
 A key and its index share one 64-bit integer, the key in the upper half. The smallest such integer is the
 smallest key with the lowest index, and integer minima, unlike those of floats, vectorise.
@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 LAST = np.int64(2**63 - 1)
-"""Comes after every key."""
+"""Greater than every key."""
 
 _SIGN = np.int32(-(2**31))
 

@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from nearsong.encoding.non_negative import refuse_negative
-
-FloatArray = npt.NDArray[np.float64]
+from nearsong.types import FloatArray
 
 
 class ProductKernelMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -1,11 +1,11 @@
-"""Points and centres -> all their inner products, rounded the same way wherever a point or a centre stands.
+"""Points and centres -> all their inner products, rounded the same way in every row and column.
 
 A BLAS would do the same arithmetic, but not always the same rounding: OpenBLAS on AVX2 sums rows 6 to 11 of every
-twelve in another order than rows 0 to 5, and its result depends on the number of its threads. Then a frame could
-change its nearest codeword by being cut off into another chunk, and equal codewords would not tie. Here every
-product is one sum in the order of the coefficients. It is written in the compiler's vectors, because loops in
-numba keep no sums in registers; so it is as fast as OpenBLAS on the narrow matrices of frames, and
-compiles to whatever vectors a machine has.
+twelve in another order than rows 0 to 5, and its result depends on the number of its threads. The
+nearest codeword of a frame could then depend on the chunk it is in, and equal codewords would not tie. Here every
+product is one sum in the order of the coefficients. It is written with LLVM vectors, because numba does not keep
+the sums of a loop in registers. It is as fast as OpenBLAS on the narrow matrices of frames, and compiles to the
+vectors of each machine.
 """
 
 from typing import Any
@@ -18,10 +18,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 ROWS = 3
-"""Points come in multiples of this many, padded."""
+"""The number of points is padded to a multiple of this."""
 
 LANES = 32
-"""Centres come in blocks of this many, padded. Three rows of 32 lanes are the sums that 16 registers of 8 hold."""
+"""Centres per block, padded. The sums of three rows of 32 lanes fit into 16 registers of 8."""
 
 _VECTOR = 16  # lanes of a vector; the compiler splits it where registers are smaller
 
@@ -79,8 +79,8 @@ def _multiply_block(_, points, row, packed, block, out):  # type: ignore[no-unty
         weights = builder.gep(views[1].data, [builder.mul(args[3], block_size)])
         first_out = builder.add(builder.mul(args[1], n_centres), builder.mul(args[3], index(LANES)))
 
-        def at_vector(base: Any, offset: Any) -> Any:
-            return builder.bitcast(builder.gep(base, [offset]), vector.as_pointer())
+        def at_vector(base: Any, start: Any) -> Any:
+            return builder.bitcast(builder.gep(base, [start]), vector.as_pointer())
 
         parts, zero = range(0, LANES, _VECTOR), vector([0.0] * _VECTOR)
         allocate: Any = cgutils.alloca_once  # becomes a register
@@ -92,10 +92,10 @@ def _multiply_block(_, points, row, packed, block, out):  # type: ignore[no-unty
             start = builder.mul(loop.index, index(LANES))
             factors = [builder.load(at_vector(weights, builder.add(start, index(p))), align=4) for p in parts]
             for r in range(ROWS):
-                place = builder.add(builder.mul(depth, index(r)), loop.index)
-                coefficient = _spread(builder, builder.load(builder.gep(first_point, [place])), vector)
+                offset = builder.add(builder.mul(depth, index(r)), loop.index)
+                coefficient = _spread(builder, builder.load(builder.gep(first_point, [offset])), vector)
                 for cell, factor in zip(sums[r], factors, strict=True):
-                    # "contract": multiplying and adding may round once, in every lane alike
+                    # "contract": multiplying and adding may round once, in every lane
                     product = builder.fmul(coefficient, factor, flags=("contract",))
                     builder.store(builder.fadd(product, builder.load(cell), flags=("contract",)), cell)
         for r in range(ROWS):
@@ -110,6 +110,6 @@ def _multiply_block(_, points, row, packed, block, out):  # type: ignore[no-unty
 
 def _spread(builder: Any, value: Any, vector: Any) -> Any:
     """Return a vector with ``value`` in every lane."""
-    nothing, lane = vector(ir.Undefined), ir.IntType(32)
-    one = builder.insert_element(nothing, value, lane(0))
-    return builder.shuffle_vector(one, nothing, ir.VectorType(lane, _VECTOR)([0] * _VECTOR))
+    undefined, lane = vector(ir.Undefined), ir.IntType(32)
+    single = builder.insert_element(undefined, value, lane(0))
+    return builder.shuffle_vector(single, undefined, ir.VectorType(lane, _VECTOR)([0] * _VECTOR))

@@ -1,19 +1,19 @@
-"""Chunks of frames -> running mean, scale and centres: what a codebook that learns must remember (paper III-A)."""
+"""Chunks of frames -> running mean, scale and centres: the state of a codebook while it learns (paper III-A)."""
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.encoding.frames import moments, normalize_frames
 from nearsong.encoding.hartigan import absorb_in_turn
+from nearsong.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Frames = npt.NDArray[np.float32]
 
-_BLOCK = 4096  # frames looked at together where a copy of all would take much memory
+_BLOCK_FRAMES = 4096  # frames per block, to bound the memory of a copy
 
 
-class FrameStream:
-    """What must be remembered between chunks: statistics, and the centres in raw units.
+class CodebookState:
+    """The state between chunks: statistics, and the centres in raw units.
 
     The mean of raw frames is the affine image of the mean of their z-scores, so raw centres stay right when a new
     chunk changes mean and scale.
@@ -42,7 +42,7 @@ class FrameStream:
 
     Examples
     --------
-    >>> stream = FrameStream(n_codewords=2, seed=0, width=1)
+    >>> stream = CodebookState(n_codewords=2, seed=0, width=1)
     >>> stream.add(np.array([[1.0], [1.0]], np.float32))
     >>> stream.started
     False
@@ -61,7 +61,7 @@ class FrameStream:
         self.counts = np.empty(0, np.int64)
         self._squares = np.zeros(width)  # sums of squared deviations from the mean
         self._n_chunks = 0
-        self._waiting = np.empty((0, width), np.float32)  # frames that came before there were enough to start
+        self._pending = np.empty((0, width), np.float32)  # frames that came before there were enough to start
 
     @property
     def started(self) -> bool:
@@ -74,12 +74,12 @@ class FrameStream:
         return np.where(deviation > 0, deviation, 1.0)
 
     def add(self, frames: Frames) -> None:
-        """Learn from a chunk, or keep it until there are enough distinct frames."""
+        """Learn from a chunk, or store it until there are enough distinct frames."""
         if len(frames) == 0:
             return
         self._update_statistics(frames)
-        if len(self._waiting):
-            frames = np.concatenate([self._waiting, frames])
+        if len(self._pending):
+            frames = np.concatenate([self._pending, frames])
         scale = self.scale()
         order = np.random.default_rng([self.seed, self._n_chunks]).permutation(len(frames))
         if self.started:
@@ -88,12 +88,12 @@ class FrameStream:
             first = _first_distinct(frames, order, self.mean, scale, self.n_codewords)
             self.n_distinct = len(first)
             if len(first) < self.n_codewords:
-                self._waiting = frames.copy()  # the caller may reuse the array
+                self._pending = frames.copy()  # the caller may reuse the array
                 return
             centres = normalize_frames(frames[order[first]], self.mean, 1.0 / scale).astype(np.float64)
             order = np.delete(order, first)
             self.counts = np.ones(self.n_codewords, np.int64)
-            self._waiting = np.empty((0, self.mean.size), np.float32)
+            self._pending = np.empty((0, self.mean.size), np.float32)
         absorb_in_turn(frames, order, self.mean, scale, centres, self.counts)
         self.centres = self.mean + scale * centres
         self._n_chunks += 1
@@ -112,18 +112,18 @@ class FrameStream:
 
 
 def _first_distinct(
-    frames: Frames, order: npt.NDArray[np.int64], mean: FloatArray, scale: FloatArray, most: int
+    frames: Frames, order: npt.NDArray[np.int64], mean: FloatArray, scale: FloatArray, n_wanted: int
 ) -> list[int]:
-    """Return the places in ``order`` of the first ``most`` frames with distinct z-scores, or of all there are."""
-    places: list[int] = []
-    met: set[bytes] = set()
-    for start in range(0, len(order), _BLOCK):
-        scores = normalize_frames(frames[order[start : start + _BLOCK]], mean, 1.0 / scale)
-        for place, score in enumerate(scores + np.float32(0.0), start):  # -0.0 and 0.0 are one number
+    """Return the positions in ``order`` of the first ``n_wanted`` frames with distinct z-scores, or of all."""
+    positions: list[int] = []
+    seen: set[bytes] = set()
+    for start in range(0, len(order), _BLOCK_FRAMES):
+        scores = normalize_frames(frames[order[start : start + _BLOCK_FRAMES]], mean, 1.0 / scale)
+        for position, score in enumerate(scores + np.float32(0.0), start):  # -0.0 and 0.0 are one number
             row = score.tobytes()
-            if row not in met:
-                met.add(row)
-                places.append(place)
-                if len(places) == most:
-                    return places
-    return places
+            if row not in seen:
+                seen.add(row)
+                positions.append(position)
+                if len(positions) == n_wanted:
+                    return positions
+    return positions

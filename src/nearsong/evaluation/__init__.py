@@ -1,4 +1,4 @@
-"""Rankings and who is relevant -> scores (paper IV)."""
+"""Embeddings or distances + relevant songs -> ranking scores (paper IV)."""
 
 from nearsong.evaluation.artist_splits import ArtistSplit, artist_split
 from nearsong.evaluation.scores import (

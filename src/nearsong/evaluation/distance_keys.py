@@ -1,4 +1,4 @@
-"""Projected vectors -> numbers that order songs as their distances do, a block of queries at a time."""
+"""Embeddings -> sort keys that order songs as their distances do, a block of queries at a time."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -7,16 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 KeyBlocks: TypeAlias = Callable[[int, int], npt.NDArray[np.float64]]
-"""``(start, stop)`` -> keys of shape (stop - start, n_songs); valid until the next call."""
+"""``(start, stop)`` -> keys of shape (stop - start, n_songs), valid until the next call."""
 
 
 def distance_keys(queries: npt.NDArray[np.float64], songs: npt.NDArray[np.float64], block: int) -> KeyBlocks:
-    """Serve ``|x|^2 - 2 q.x``, the squared distance less ``|q|^2``, by one matrix product a block.
+    """Return a function that computes ``|x|^2 - 2 q.x``, the squared distance minus ``|q|^2``, for blocks of queries.
 
-    A power of two brings the largest entry to about 1, so that no square overflows, and the mean of the songs
-    is taken from both sides, so that the two terms cancel as little as they can. The norm travels as one more
-    feature. A product may round equal columns differently, so copies of a song take over its keys: identical
-    vectors tie exactly.
+    Each block is one matrix product, with the norm as an additional feature. Vectors are scaled by a power of two so
+    that no square overflows, and the mean of the songs is subtracted from both sides to reduce cancellation. A
+    product may round equal columns differently, so copies of a song get its keys: identical vectors tie exactly.
 
     Parameters
     ----------
@@ -25,12 +24,12 @@ def distance_keys(queries: npt.NDArray[np.float64], songs: npt.NDArray[np.float6
     songs : array of shape (n_songs, r)
         Finite vectors.
     block : int
-        The largest number of queries that will be asked for at once.
+        The largest number of queries in a block.
 
     Returns
     -------
     callable
-        ``keys(start, stop)``, an array of shape (stop - start, n_songs) that the next call overwrites.
+        ``keys(start, stop)`` returns an array of shape (stop - start, n_songs), which the next call overwrites.
 
     Examples
     --------
@@ -47,9 +46,9 @@ def distance_keys(queries: npt.NDArray[np.float64], songs: npt.NDArray[np.float6
     right = np.empty((len(songs), r + 1))
     np.ldexp(queries, exponent, out=left[:, :r])
     np.ldexp(songs, exponent, out=right[:, :r])
-    to_centre = 0.0 - right[:, :r].mean(axis=0)  # adding it turns -0.0 into 0.0, one pattern of bits
-    left[:, :r] += to_centre
-    right[:, :r] += to_centre
+    offset = 0.0 - right[:, :r].mean(axis=0)  # adding it turns -0.0 into 0.0, so that equal values have equal bits
+    left[:, :r] += offset
+    right[:, :r] += offset
     copies, originals = _copies(right[:, :r])
     right[:, r] = np.einsum("ij,ij->i", right[:, :r], right[:, :r])
     right[:, :r] *= -2.0
@@ -66,7 +65,7 @@ def distance_keys(queries: npt.NDArray[np.float64], songs: npt.NDArray[np.float6
 
 
 def _copies(vectors: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Find rows that repeat an earlier one: their indices, and the index of the row each repeats."""
+    """Return the indices of rows that repeat an earlier row, and the index of that earlier row for each."""
     hashes = np.fromiter((hash(row.tobytes()) for row in vectors), np.int64, len(vectors))
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     copies = np.flatnonzero(first[group] != np.arange(len(vectors)))

@@ -1,15 +1,15 @@
-"""Projected songs and who is relevant to whom -> how good the ranking is (paper IV: mean AUC over queries).
+"""Embeddings + relevant songs -> the quality of the rankings (paper IV: mean AUC over queries).
 
-Five scores of a ranked list with binary relevance: AUC, MRR, NDCG@k, MAP and precision@k. The songs of a
-database are ranked by their Euclidean distance to each query, a block of queries at a time: one matrix
-product makes the distances, :mod:`nearsong.evaluation.rank_counts` scores them.
+Five scores of a ranked list with binary relevance: AUC, MRR, NDCG@k, MAP and precision@k. The songs of a database are
+ranked by their Euclidean distance to each query, a block of queries at a time: one matrix product gives the
+distances, `rank_counts.py` scores them.
 """
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,15 @@ import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError, NoUsableQueryError
 from nearsong.evaluation.distance_keys import KeyBlocks, distance_keys
-from nearsong.evaluation.rank_counts import SCORES, score_rows
+from nearsong.evaluation.rank_counts import SCORES, SongLists, score_rows
 from nearsong.executor import available_processors
 from nearsong.validation import check_choice, check_count, check_labels, check_relation, check_vectors
 
 _BLOCK_ENTRIES = 1 << 25
-"""Distances held at once unless the caller says otherwise: 256 MiB."""
+"""Distances in memory at the same time by default: 256 MiB."""
 
-_PARTS = 4
-"""Parts of a block for each thread, so that none waits long for a slower one."""
-
-
-class _Lists(NamedTuple):
-    """``songs[starts[q]:stops[q]]``, ascending, belong to query q."""
-
-    starts: npt.NDArray[np.int64]
-    stops: npt.NDArray[np.int64]
-    songs: npt.NDArray[np.int32]
+_PARTS_PER_THREAD = 4
+"""Parts of a block per thread, so that threads finish at about the same time."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +37,27 @@ class RankingScores:
     auc : float
         Share of (relevant, irrelevant) pairs in the right order; a tied pair counts one half.
     mrr : float
-        1 / rank of the first relevant song.
+        Reciprocal rank of the first relevant song.
     ndcg : float
-        Sum of ``1 / log2(1 + rank)`` over the relevant songs among the first k, divided by the same sum for a
-        list with all relevant songs on top.
+        Sum of ``1 / log2(1 + rank)`` over the relevant songs among the first k, divided by the same sum for an ideal
+        ranking.
     map : float
-        Mean over the relevant songs of the precision at their rank, over the whole list.
+        Mean precision at the ranks of the relevant songs, over the whole list.
     precision_at_k : float
         Relevant songs among the first k, divided by k.
     k : int or None
         The cut-off of ``ndcg`` and ``precision_at_k``; None is the whole list.
     n_queries : int
-        Queries the means are taken over.
+        Queries that the means are taken over.
     n_skipped : int
-        Queries left out: none of their songs is relevant, or none is irrelevant.
+        Queries without a relevant or without an irrelevant song, which are left out.
     per_query : mapping of str to array of shape (n_queries + n_skipped,)
         The five scores of each query, NaN for a skipped one.
 
     Notes
     -----
-    Songs at exactly the same distance are scored by expectation: every score is its mean over all orders of
-    the tied songs. A metric that maps everything to one point gets what a random order gets, AUC 1/2.
+    Ties are scored by expectation: every score is its mean over all orders of the songs at the same distance. A
+    metric that maps all songs to one point has the scores of a random order, AUC 1/2.
     """
 
     auc: float
@@ -98,24 +90,20 @@ def ranking_scores(
     Parameters
     ----------
     queries : array of shape (n_queries, r)
-        Projected query songs; they need not be in the database.
+        Embeddings of the query songs; they need not be in the database.
     database : array of shape (n_songs, r) or None
-        Projected songs to rank. None ranks the queries among themselves, each without itself.
+        Embeddings of the songs to rank. None ranks the queries among themselves, each without itself.
     relevant : sparse or dense matrix of shape (n_queries, n_songs)
         Non-zero where the song is relevant to the query.
     ignored : sparse or dense matrix of shape (n_queries, n_songs), optional
-        Non-zero where the song is neither relevant nor irrelevant (the query itself, its own artist); such a
-        song is taken off that query's list, also where ``relevant`` names it.
+        Non-zero where the song is neither relevant nor irrelevant (the query itself, its own artist); such a song is
+        removed from the ranking of that query, also where ``relevant`` has it.
     k : int or None, default=10
         Cut-off of NDCG and precision; None for the whole list.
     block : int, optional
-        Queries ranked at a time; their distances take ``8 * block * n_songs`` bytes. By default 256 MiB.
+        Queries ranked at the same time; their distances take ``8 * block * n_songs`` bytes. By default 256 MiB.
     threads : int, optional
-        Threads that score a block, by default one a processor. The matrix product has its own.
-
-    Returns
-    -------
-    RankingScores
+        Threads that score a block, by default one per processor. The matrix product has its own.
 
     Raises
     ------
@@ -124,9 +112,9 @@ def ranking_scores(
 
     Notes
     -----
-    Songs are ordered by ``|x|^2 - 2 q.x`` in float64, with the mean of the database taken from both sides.
-    Identical vectors tie exactly. *Different* vectors whose squared distances differ by less than about
-    ``1e-15`` times ``|x|^2 + |q|^2`` (from that mean) may come out in either order.
+    Songs are ordered by ``|x|^2 - 2 q.x`` in float64, with the mean of the database subtracted from both. Identical
+    vectors tie exactly. *Different* vectors whose squared distances differ by less than about ``1e-15`` times
+    ``|x|^2 + |q|^2`` (relative to that mean) may come out in either order.
 
     Examples
     --------
@@ -165,22 +153,17 @@ def scores_from_distances(
     ignored: Any = None,
     *,
     k: int | None = 10,
-    block: int | None = None,
     threads: int | None = None,
 ) -> RankingScores:
-    """Score rankings by distances that are already there, whatever made them.
+    """Score the rankings of a matrix of distances.
 
     Parameters
     ----------
     distances : array of shape (n_queries, n_songs)
-        Small is similar; negative and infinite values are fine, NaN is not. Read a block at a time, so a
-        memory map of any real type will do.
-    relevant, ignored, k, block, threads
-        As in :func:`ranking_scores`. To leave the query itself out, name it in ``ignored``.
-
-    Returns
-    -------
-    RankingScores
+        Small is similar; negative and infinite values are allowed, NaN is not. Read in blocks, so it may be a memory
+        map of any real type.
+    relevant, ignored, k, threads
+        As in `ranking_scores`. To leave out the query itself, set it in ``ignored``.
 
     Examples
     --------
@@ -191,8 +174,8 @@ def scores_from_distances(
     table = np.asarray(distances)
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
         raise InvalidInputError(
-            f"distances came as {table.dtype} of shape {table.shape}; real numbers are needed, "
-            "queries x songs, with at least one of each."
+            f"distances has shape {table.shape} and dtype {table.dtype}; a queries x songs array of real numbers is "
+            "needed, with at least one of each."
         )
     shape = (table.shape[0], table.shape[1])
 
@@ -201,8 +184,8 @@ def scores_from_distances(
         missing = np.isnan(rows).any(axis=1)
         if missing.any():
             raise InvalidInputError(
-                f"distances has a NaN in row {start + int(missing.argmax())}; it has no place in a ranking. "
-                "Set it to inf to rank the song last, or to any number and name the pair in `ignored`."
+                f"distances has a NaN in row {start + int(missing.argmax())}, which cannot be ranked. Set it to inf "
+                "to rank the song last, or to any number and set the pair in `ignored`."
             )
         return rows
 
@@ -212,35 +195,24 @@ def scores_from_distances(
         _relation_lists(_check_ignored(ignored, shape)),
         shape,
         k,
-        _check_block(block, shape),
+        _check_block(None, shape),
         threads,
     )
 
 
-def label_scores(
-    vectors: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    *,
-    k: int | None = 10,
-    block: int | None = None,
-    threads: int | None = None,
-) -> RankingScores:
-    """Rank labelled songs among themselves: those with the query's label are relevant, itself left out.
+def label_scores(vectors: npt.ArrayLike, labels: npt.ArrayLike, *, k: int | None = 10) -> RankingScores:
+    """Rank labelled songs among themselves; songs with the query's label are relevant.
 
-    Songs of a label share one list, so the relation never takes more than its n songs.
+    Each query is left out of its own ranking. Songs of a label share one list, so memory is linear in the songs.
 
     Parameters
     ----------
     vectors : array of shape (n_songs, r)
-        Projected songs.
+        Embeddings of the songs.
     labels : array of shape (n_songs,)
-        The class of each song: numbers or strings.
-    k, block, threads
-        As in :func:`ranking_scores`.
-
-    Returns
-    -------
-    RankingScores
+        The class of each song, as numbers or strings.
+    k : int or None, default=10
+        As in `ranking_scores`.
 
     Examples
     --------
@@ -250,7 +222,7 @@ def label_scores(
     """
     songs = check_vectors(vectors, "vectors")
     shape = (len(songs), len(songs))
-    block = _check_block(block, shape)
+    block = _check_block(None, shape)
     itself = sp.eye_array(len(songs), dtype=bool, format="csr")
     return _evaluate(
         distance_keys(songs, songs, block),
@@ -259,19 +231,18 @@ def label_scores(
         shape,
         k,
         block,
-        threads,
     )
 
 
 @dataclass(frozen=True)
 class RankingScorer:
-    """A scikit-learn scorer made by :func:`ranking_scorer`: ``scorer(estimator, X, y)`` is a mean score."""
+    """A scikit-learn scorer, made by `ranking_scorer`: ``scorer(estimator, X, y)`` returns a mean score."""
 
     score: str
     k: int | None
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Transform ``X``, rank its songs among themselves, return the mean score for labels ``y``."""
+        """Transform ``X``, rank its songs among themselves and return the mean score for the labels ``y``."""
         return label_scores(estimator.transform(X), y, k=self.k).means()[self.score]
 
 
@@ -281,7 +252,7 @@ def ranking_scorer(score: str = "auc", k: int | None = 10) -> RankingScorer:
     Parameters
     ----------
     score : {"auc", "mrr", "ndcg", "map", "precision_at_k"}, default="auc"
-        What to maximise.
+        The score to maximise.
     k : int or None, default=10
         Cut-off of NDCG and precision; None for the whole list.
 
@@ -289,8 +260,8 @@ def ranking_scorer(score: str = "auc", k: int | None = 10) -> RankingScorer:
     -------
     RankingScorer
         ``scorer(estimator, X, y)`` transforms ``X`` with the estimator, ranks the songs among themselves and
-        returns the mean over them, those of the same label being relevant. Every test fold needs two labels
-        and a label with two songs: split with ``StratifiedKFold``.
+        returns the mean score; songs of the same label are relevant. Every test fold needs two labels and a label
+        with two songs: split with ``StratifiedKFold``.
 
     Examples
     --------
@@ -325,28 +296,28 @@ def _check_ignored(ignored: Any, shape: tuple[int, int]) -> sp.csr_array:
     return sp.csr_array(shape, dtype=bool) if ignored is None else check_relation(ignored, shape, "ignored")
 
 
-def _relation_lists(relation: sp.csr_array) -> _Lists:
+def _relation_lists(relation: sp.csr_array) -> SongLists:
     bounds = relation.indptr.astype(np.int64)
-    return _Lists(bounds[:-1], bounds[1:], relation.indices.astype(np.int32, copy=False))
+    return SongLists(bounds[:-1], bounds[1:], relation.indices.astype(np.int32, copy=False))
 
 
-def _label_lists(codes: npt.NDArray[np.int64]) -> _Lists:
-    """List the songs with the query's label, itself among them; all queries of a label share one list."""
+def _label_lists(codes: npt.NDArray[np.int64]) -> SongLists:
+    """Return the songs with the query's label, the query included; all queries of a label share one list."""
     ends = np.cumsum(np.bincount(codes))
     members = np.argsort(codes, kind="stable").astype(np.int32)
-    return _Lists(np.concatenate([[0], ends[:-1]])[codes], ends[codes], members)
+    return SongLists(np.concatenate([[0], ends[:-1]])[codes], ends[codes], members)
 
 
 def _evaluate(
     keys: KeyBlocks,
-    relevant: _Lists,
-    ignored: _Lists,
+    relevant: SongLists,
+    ignored: SongLists,
     shape: tuple[int, int],
     k: int | None,
     block: int,
-    threads: int | None,
+    threads: int | None = None,
 ) -> RankingScores:
-    """Score all queries, a block at a time, the rows of a block shared out among threads."""
+    """Score all queries, block by block, with the rows of a block divided among threads."""
     n_queries, n_songs = shape
     k = _check_cutoff(k)
     threads = _check_threads(threads)
@@ -356,9 +327,9 @@ def _evaluate(
         for start in range(0, n_queries, block):
             stop = min(start + block, n_queries)
             table = keys(start, stop)
-            bounds = np.linspace(start, stop, _PARTS * threads + 1).astype(np.int64).tolist()
+            bounds = np.linspace(start, stop, _PARTS_PER_THREAD * threads + 1).astype(np.int64).tolist()
             jobs = [
-                pool.submit(score_rows, first, last, start, table, *relevant, *ignored, discounts, k or 0, scores)
+                pool.submit(score_rows, first, last, start, table, relevant, ignored, discounts, k or 0, scores)
                 for first, last in pairwise(bounds)
                 if first < last
             ]
@@ -367,8 +338,8 @@ def _evaluate(
     usable = ~np.isnan(scores[:, 0])
     if not usable.any():
         raise NoUsableQueryError(
-            f"None of the {n_queries} queries has both a relevant and an irrelevant song among the {n_songs} "
-            "ranked, so there is nothing to score; check `relevant` and `ignored` (or the labels)."
+            f"None of the {n_queries} queries has both a relevant and an irrelevant song among the {n_songs} ranked; "
+            "check `relevant` and `ignored`, or the labels."
         )
     means = scores[usable].mean(axis=0)
     return RankingScores(

@@ -1,43 +1,106 @@
-"""THE PRODUCT: your music, your listeners, songs nobody has played yet.
+"""The music library: songs, listeners, models, similar songs, playlists. `web` and `cli` import it from here only.
 
-Names are imported when first used: a scan's worker processes need none of what answers questions.
+Names are imported when first used, so that the worker processes of a scan load nothing that only answers queries.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nearsong.library.learning import ListenerChoice
-    from nearsong.library.library import Library
-    from nearsong.library.playlist import PlaylistRules
-    from nearsong.library.recommend import Filters
-    from nearsong.library.records import Neighbour, Song
-    from nearsong.library.training import TrainingReport, TrainingSettings
+    from nearsong.library.answers.filters import FILTERS as FILTERS
+    from nearsong.library.answers.filters import Filters as Filters
+    from nearsong.library.answers.playlist.rules import PlaylistRules as PlaylistRules
+    from nearsong.library.answers.seeds import Seed as Seed
+    from nearsong.library.answers.similar import Query as Query
+    from nearsong.library.answers.why.explain import SoundCharacter as SoundCharacter
+    from nearsong.library.answers.why.fused_reasons import FusedReasons as FusedReasons
+    from nearsong.library.answers.why.reasons import Why as Why
+    from nearsong.library.answers.words.find_songs import FoundByWords as FoundByWords
+    from nearsong.library.browsing.albums import Album as Album
+    from nearsong.library.browsing.albums import AlbumIndex as AlbumIndex
+    from nearsong.library.browsing.albums import Artist as Artist
+    from nearsong.library.browsing.albums import artist_id as artist_id
+    from nearsong.library.browsing.song_list import Browser as Browser
+    from nearsong.library.browsing.song_list import artist_value as artist_value
+    from nearsong.library.browsing.song_list import folded as folded
+    from nearsong.library.browsing.song_list import song_words as song_words
+    from nearsong.library.browsing.song_list import typed_words as typed_words
+    from nearsong.library.files.cover import Picture as Picture
+    from nearsong.library.files.cover import cover_of as cover_of
+    from nearsong.library.files.cover import placeholder as placeholder
+    from nearsong.library.files.cover import small_cover as small_cover
+    from nearsong.library.files.find import ENDINGS as ENDINGS
+    from nearsong.library.files.playlist_files import playlist_text as playlist_text
+    from nearsong.library.files.playlist_files import write_playlist as write_playlist
+    from nearsong.library.library import Library as Library
+    from nearsong.library.listeners.histories import ListenerChoice as ListenerChoice
+    from nearsong.library.listeners.importing import DEFAULT_USER as DEFAULT_USER
+    from nearsong.library.listeners.importing import ImportedFile as ImportedFile
+    from nearsong.library.listeners.matching import MatchReport as MatchReport
+    from nearsong.library.listeners.plays import MAX_PLAYS_PER_REQUEST as MAX_PLAYS_PER_REQUEST
+    from nearsong.library.maps.cached import DrawnMap as DrawnMap
+    from nearsong.library.maps.cached import draw as draw
+    from nearsong.library.maps.cached import drawn as drawn
+    from nearsong.library.maps.cached import map_columns as map_columns
+    from nearsong.library.models.encoder_list import EncoderStatus as EncoderStatus
+    from nearsong.library.models.encoder_list import list_encoders as list_encoders
+    from nearsong.library.records import Neighbour as Neighbour
+    from nearsong.library.records import Song as Song
+    from nearsong.library.scanning.analyse_file import AnalysedUpload as AnalysedUpload
+    from nearsong.library.scanning.analyse_file import analyse_upload_with as analyse_upload_with
+    from nearsong.library.scanning.report import ScanReport as ScanReport
+    from nearsong.library.snapshot import Snapshot as Snapshot
+    from nearsong.library.status import Status as Status
+    from nearsong.library.store import ModelRow as ModelRow
+    from nearsong.library.store import SavedPlaylist as SavedPlaylist
+    from nearsong.library.store import default_address as default_address
+    from nearsong.library.training.report import MEASURES as MEASURES
+    from nearsong.library.training.report import Estimate as Estimate
+    from nearsong.library.training.report import TrainingReport as TrainingReport
+    from nearsong.library.training.settings import TrainingSettings as TrainingSettings
+    from nearsong.library.training.wording import LABELS as LABELS
+    from nearsong.library.training.wording import PLAIN as PLAIN
+    from nearsong.library.training.wording import advice as advice
+    from nearsong.library.training.wording import sentences as sentences
+    from nearsong.library.training.wording import table_rows as table_rows
 
-__all__ = [
-    "Filters",
-    "Library",
-    "ListenerChoice",
-    "Neighbour",
-    "PlaylistRules",
-    "Song",
-    "TrainingReport",
-    "TrainingSettings",
-]
-
-_HOMES = {
-    "Filters": "recommend",
-    "Library": "library",
-    "ListenerChoice": "learning",
-    "Neighbour": "records",
-    "PlaylistRules": "playlist",
-    "Song": "records",
-    "TrainingReport": "training",
-    "TrainingSettings": "training",
+_NAMES = {
+    "library": ["Library"],
+    "snapshot": ["Snapshot"],
+    "status": ["Status"],
+    "records": ["Neighbour", "Song"],
+    "store": ["ModelRow", "SavedPlaylist", "default_address"],
+    "answers.filters": ["FILTERS", "Filters"],
+    "answers.seeds": ["Seed"],
+    "answers.similar": ["Query"],
+    "answers.playlist.rules": ["PlaylistRules"],
+    "answers.why.explain": ["SoundCharacter"],
+    "answers.why.fused_reasons": ["FusedReasons"],
+    "answers.why.reasons": ["Why"],
+    "answers.words.find_songs": ["FoundByWords"],
+    "browsing.albums": ["Album", "AlbumIndex", "Artist", "artist_id"],
+    "browsing.song_list": ["Browser", "artist_value", "folded", "song_words", "typed_words"],
+    "files.cover": ["Picture", "cover_of", "placeholder", "small_cover"],
+    "files.find": ["ENDINGS"],
+    "files.playlist_files": ["playlist_text", "write_playlist"],
+    "listeners.histories": ["ListenerChoice"],
+    "listeners.importing": ["DEFAULT_USER", "ImportedFile"],
+    "listeners.matching": ["MatchReport"],
+    "listeners.plays": ["MAX_PLAYS_PER_REQUEST"],
+    "maps.cached": ["DrawnMap", "draw", "drawn", "map_columns"],
+    "models.encoder_list": ["EncoderStatus", "list_encoders"],
+    "scanning.analyse_file": ["AnalysedUpload", "analyse_upload_with"],
+    "scanning.report": ["ScanReport"],
+    "training.settings": ["TrainingSettings"],
+    "training.report": ["MEASURES", "Estimate", "TrainingReport"],
+    "training.wording": ["LABELS", "PLAIN", "advice", "sentences", "table_rows"],
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOMES:
-        return getattr(import_module(f"nearsong.library.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"nearsong.library.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'nearsong.library' has no attribute {name!r}")

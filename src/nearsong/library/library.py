@@ -1,60 +1,50 @@
-"""Your music, your listeners, songs nobody has played yet: everything the command line does, from Python."""
+"""An address -> `Library`: everything the command line does, from Python."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import EmptyLibraryError, LibraryError
-from nearsong.library.importing import ME, ImportedFile, import_listens
-from nearsong.library.learning import Histories, ListenerChoice, evaluate_library, refused_report, train_library
-from nearsong.library.map_layout import layout
-from nearsong.library.matching import MatchReport
-from nearsong.library.played import Played
-from nearsong.library.playlist import PlaylistRules
-from nearsong.library.projection import import_model, use_model
-from nearsong.library.recommend import Filters, Seed, SeedLike, nearest_seed, resolve
-from nearsong.library.records import Neighbour, Song
-from nearsong.library.scan import ScanOptions, ScanReport, scan
-from nearsong.library.snapshot import Newest, Snapshot
-from nearsong.library.song_file import open_song_file
-from nearsong.library.song_map import check_page, write_map
-from nearsong.library.space import Space, agreement
+from nearsong.errors import EmptyLibraryError, NoSuchHistoryError
+from nearsong.library.answers.filters import Filters
+from nearsong.library.answers.playlist.rules import PlaylistRules
+from nearsong.library.answers.seeds import SeedLike
+from nearsong.library.answers.why.reasons import Why
+from nearsong.library.files.open_song import open_song_file
+from nearsong.library.listeners.histories import Histories, ListenerChoice
+from nearsong.library.listeners.importing import DEFAULT_USER, ImportedFile, import_listens
+from nearsong.library.listeners.matching import MatchReport
+from nearsong.library.listeners.plays import PlayLog
+from nearsong.library.maps.layout import layout
+from nearsong.library.maps.page import check_page, write_map
+from nearsong.library.models import encoder_list
+from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
+from nearsong.library.models.lifecycle import import_model, use_model
+from nearsong.library.neighbours.space import Space, agreement
+from nearsong.library.records import Neighbour, Song, VersionStamp
+from nearsong.library.scanning.scan import ScanOptions, ScanReport, scan
+from nearsong.library.snapshot import Snapshot
+from nearsong.library.snapshot_cache import SnapshotCache
 from nearsong.library.status import Status, status_of
-from nearsong.library.store import ModelRow, PlaylistTable, Source, Store
-from nearsong.library.training import TrainingReport, TrainingSettings
-from nearsong.library.why import Why
-from nearsong.model import Ear, SimilarityModel
+from nearsong.library.store import History, ModelRow, PlaylistTable, Store
+from nearsong.library.training.fit import TrainingReport, TrainingSettings
+from nearsong.library.training.train import evaluate_library, rejected_report, train_library
+from nearsong.model import SimilarityModel
+from nearsong.model.encoders import load_encoder
+from nearsong.types import Note, Progress, no_note, no_progress
 from nearsong.validation import check_count
-
-Progress = Callable[[str, int, int], None]
-Note = Callable[[str], None]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Show nothing."""
-
-
-def _unheard(text: str) -> None:
-    """Say nothing."""
 
 
 class Library:
     """A music library that learns from listeners.
 
-    Open one with :meth:`open`; close it with :meth:`close` or a ``with`` block. Seeds of :meth:`similar` and
-    :meth:`playlist` are songs, their ids, names such as ``"artist - title"``, or paths, of files inside or outside
-    the library.
-
-    Parameters
-    ----------
-    store : Store
-        What it keeps.
+    Open one with :meth:`open`; close it with :meth:`close` or a ``with`` block. Seeds of :meth:`similar`, :meth:`why`
+    and :meth:`playlist` are songs, their ids, names such as ``"artist - title"``, or paths of files inside or outside
+    the library. For many queries, use one :meth:`snapshot`, which has the same methods.
 
     Examples
     --------
@@ -67,112 +57,143 @@ class Library:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._newest = Newest(store)
+        self._snapshots = SnapshotCache(store)
 
     @classmethod
-    def open(cls, place: str | os.PathLike[str] | None = None, *, create: bool = True) -> Self:
-        """Open a library, making it if it is not there.
+    def open(cls, address: str | os.PathLike[str] | None = None, *, create: bool = True) -> Self:
+        """Open a library, creating it if it does not exist.
 
         Parameters
         ----------
-        place : path-like or str, optional
+        address : path-like or str, optional
             A file, a folder, or a URL such as ``postgresql://user@host/name``; by default the environment variable
             ``NEARSONG_LIBRARY``, or a file in the user's data folder.
         create : bool, default=True
-            Whether to make one; otherwise one that is not there is a `LibraryError`.
+            Whether to create a missing library; otherwise a `LibraryError` is raised.
         """
-        return cls(Store(place, create=create))
+        return cls(Store(address, create=create))
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._store.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
     def name(self) -> str:
-        """Where it is."""
+        """The address, without password."""
         return self._store.name
 
     @property
     def is_new(self) -> bool:
-        """Whether it was made when it was opened."""
+        """Whether it was created by :meth:`open`."""
         return self._store.is_new
 
     @property
-    def place(self) -> str:
-        """Where it is, for :meth:`open` in another process; a password is in it, so it is never shown."""
-        return self._store.place
+    def address(self) -> str:
+        """The address to :meth:`open` in another process; it may contain a password, so it must not be shown."""
+        return self._store.address
 
     @property
     def playlists(self) -> PlaylistTable:
-        """The playlists that were saved."""
+        """The saved playlists."""
         return self._store.playlists
 
     @property
-    def played(self) -> Played:
-        """What was played through the page and players; a training learns from it."""
-        return Played(self._store)
+    def play_log(self) -> PlayLog:
+        """Plays recorded by the page and by players; training uses them."""
+        return PlayLog(self._store)
 
-    # ---- what comes in
+    # ---- songs and listens
 
     def scan(
         self,
         *folders: str | os.PathLike[str],
         codebook: str | os.PathLike[str] | None = None,
-        progress: Progress = _silent,
-        note: Note = _unheard,
+        progress: Progress = no_progress,
+        note: Note = no_note,
         **options: Any,
     ) -> ScanReport:
-        """Hear what is new or changed below some folders; without any, below all that were scanned before.
+        """Analyse new and changed files of some folders; without any, of all folders scanned before.
 
         Parameters
         ----------
         *folders : path-like
         codebook : path-like, optional
-            A model file whose codebook to hear with, instead of one learned from the library itself.
+            A model file whose encoders are used instead of those fitted to the library.
         progress, note : callable
-            Told (stage, done, total), and what the user should know.
+            Called with (stage, done, total), and with lines for the user.
         **options
-            Those of :class:`~nearsong.library.scan.ScanOptions`: workers, nice, timeout, prune, retry, seed.
+            Those of :class:`~nearsong.library.scanning.scan.ScanOptions`: workers, nice, timeout, prune, retry,
+            seed, encoders.
         """
-        ear = None if codebook is None else Ear.load(codebook)
+        encoder = None if codebook is None else load_encoder(codebook)
         try:
-            return scan(self._store, folders, ScanOptions(**options), ear=ear, progress=progress, note=note)
+            return scan(self._store, folders, ScanOptions(**options), encoder=encoder, progress=progress, note=note)
         finally:
-            self._newest.forget()
+            self._snapshots.clear()
 
     def import_listens(
         self,
         *paths: str | os.PathLike[str],
         format: str | None = None,
-        user: str = ME,
-        progress: Progress = _silent,
-        note: Note = _unheard,
+        user: str = DEFAULT_USER,
+        name: str | None = None,
+        progress: Progress = no_progress,
+        note: Note = no_note,
     ) -> list[ImportedFile]:
-        """Read listening histories, of any mix of formats; the same file twice counts once."""
-        return import_listens(self._store, paths, format=format, user=user, progress=progress, note=note)
+        """Import listening histories of any supported format; a file imported again replaces its earlier import.
 
-    def listens(self) -> list[Source]:
-        """Return the listening histories that were imported."""
-        return self._store.listens.sources()
+        Parameters
+        ----------
+        *paths : path-like
+            Files and folders.
+        format : str, optional
+            Detected for each file by default.
+        user : str
+            The listener, if a file names none.
+        name : str, optional
+            The name of a single file, by default its path; a later import under the same name replaces it.
+        progress, note : callable
+        """
+        return import_listens(self._store, paths, format=format, user=user, name=name, progress=progress, note=note)
+
+    def listens(self) -> list[History]:
+        """Return the imported listening histories."""
+        return self._store.listens.histories()
 
     def remove_listens(self, *sources: int) -> None:
-        """Forget listening histories, by id."""
+        """Remove listening histories by id."""
         known = {source.id for source in self.listens()}
         if unknown := sorted(set(sources) - known):
-            raise LibraryError(f"there is no listening history {unknown[0]}; `nearsong listens list` shows them.")
+            raise NoSuchHistoryError(f"listening history not found: {unknown[0]}; see `nearsong listens list`.")
         self._store.listens.remove(sources)
 
     def match_report(self, sources: Iterable[int] | None = None, top: int = 10) -> MatchReport:
-        """Say how much of the listens was found in the library, and what was not."""
+        """Return how many listens match songs of the library, and the most frequent ones that do not."""
         return Histories(self._store).report(None if sources is None else list(sources), top)
+
+    # ---- encoders
+
+    def encoders(self) -> list[EncoderStatus]:
+        """Return all encoders and whether this library uses them."""
+        return encoder_list.list_encoders(self._store)
+
+    def add_encoder(self, name: str, progress: Progress = no_progress) -> int:
+        """Use one more encoder; return how many songs the next scan will analyse with it."""
+        return encoder_list.add_encoder(self._store, name, progress)
+
+    def add_vectors(self, path: str | os.PathLike[str]) -> LookedUp:
+        """Look up vectors of songs in a Parquet or npz file; they replace those of an earlier file."""
+        return encoder_list.add_vectors(self._store, path)
+
+    def remove_encoder(self, name: str) -> bool:
+        """Stop using an encoder and delete its vectors; return False if a model in use still needs them."""
+        return encoder_list.remove_encoder(self._store, name)
 
     # ---- learning
 
@@ -181,20 +202,20 @@ class Library:
         settings: TrainingSettings | None = None,
         listeners: ListenerChoice | None = None,
         *,
-        progress: Progress = _silent,
+        progress: Progress = no_progress,
     ) -> TrainingReport:
-        """Learn a metric from the listens; it answers from then on, if it is better than none.
+        """Learn a metric from the listens; it becomes active if it is better than the native one.
 
         Returns
         -------
         TrainingReport
-            How good it is on held-out artists, beside chance, popularity, the native metric and what listeners
-            themselves could tell; and whether it was taken.
+            Scores on held-out artists, compared with chance, popularity, the native metric and the listeners
+            themselves; and whether the metric became active.
         """
-        taken, report = train_library(
+        model_id, report = train_library(
             self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
         )
-        if taken is not None:
+        if model_id is not None:
             self.space.build_graph(progress)
         return report
 
@@ -203,49 +224,45 @@ class Library:
         settings: TrainingSettings | None = None,
         listeners: ListenerChoice | None = None,
         *,
-        progress: Progress = _silent,
+        progress: Progress = no_progress,
     ) -> TrainingReport:
-        """Measure again on held-out artists, with the songs and listens there are now; changes nothing."""
+        """Evaluate on held-out artists with the current songs and listens, without storing anything."""
         return evaluate_library(
-            self._store,
-            settings or TrainingSettings(),
-            listeners or ListenerChoice(),
-            progress=progress,
+            self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
         )
 
     def models(self) -> list[ModelRow]:
-        """Return all models that are kept, the oldest first."""
+        """Return all stored models, the oldest first."""
         return self._store.models.rows()
 
-    def refused_report(self) -> TrainingReport | None:
-        """Return the report of the last training if what it learned was not taken."""
-        return refused_report(self._store)
+    def rejected_report(self) -> TrainingReport | None:
+        """Return the report of the last training if its metric did not become active."""
+        return rejected_report(self._store)
 
     @property
     def active_model(self) -> int | None:
-        """The id of the model that answers."""
+        """The id of the active model."""
         return self._store.models.active
 
-    def use_model(self, model_id: int, progress: Progress = _silent) -> int:
-        """Let another model answer; back to an older one, say.
+    def use_model(self, model_id: int, progress: Progress = no_progress) -> int:
+        """Make another model active, such as an earlier one.
 
         Returns
         -------
         int
-            Songs that have not been heard with its codebook. If there are any it waits: it answers after the next
-            scan.
+            Number of songs not analysed with its encoders. If above 0, the model is pending until the next scan.
         """
         return use_model(self._store, model_id, progress)
 
     def remove_model(self, model_id: int) -> None:
-        """Forget a model that is not in use."""
+        """Remove a model that is not active."""
         self._store.models.remove(model_id)
 
     def load_model(self, model_id: int | None = None) -> SimilarityModel:
-        """Return a model; by default the one that answers."""
+        """Return a model; by default the active one."""
         chosen = self.active_model if model_id is None else model_id
         if chosen is None:
-            raise EmptyLibraryError("the library has no model yet; begin with `nearsong scan FOLDER`.")
+            raise EmptyLibraryError("the library has no model yet; start with `nearsong scan FOLDER`.")
         self._store.models.row(chosen)
         return SimilarityModel.from_bytes(self._store.models.data(chosen))
 
@@ -253,79 +270,73 @@ class Library:
         """Write a model to a file that any library, or :class:`nearsong.SimilarityModel`, can read."""
         self.load_model(model_id).save(path)
 
-    def import_model(self, path: str | os.PathLike[str], progress: Progress = _silent) -> tuple[int, bool]:
-        """Take a model from a file; return its id and whether it answers already.
+    def import_model(self, path: str | os.PathLike[str], progress: Progress = no_progress) -> tuple[int, bool]:
+        """Import a model from a file; return its id and whether it is active already.
 
-        If it hears with another codebook than the library's, the next scan hears all songs again, and then it
-        answers.
+        If it needs other encoders than the library's, it is pending: the next scan analyses all songs with them and
+        activates it.
         """
         model = SimilarityModel.load(path)
         return import_model(self._store, model, {"file": os.path.basename(os.fspath(path))}, progress)
 
-    # ---- asking
-
-    def open_file(self, song: Song) -> FileIO:
-        """Open the file of a song, if it is the one that was scanned; else a `NoSuchSongError` says why not."""
-        return open_song_file(self._store, song)
-
-    def stamp(self) -> tuple[int, ...]:
-        """Return numbers that change when another model answers, or songs or listens come, go or change."""
-        return self._newest.stamp()
+    # ---- queries
 
     def snapshot(self, *, now: bool = False) -> Snapshot:
-        """Return the library as it is at this moment, ready to be asked by many threads.
+        """Return a snapshot of the library, for queries from many threads.
 
-        The same one comes back while nothing changes. Songs that another process adds may go unseen for some
-        seconds, unless they have to be there ``now``. `EmptyLibraryError` says that there is nothing to compare yet.
+        The same snapshot is returned until the library changes. Songs added by another process may be missing for
+        some seconds, unless ``now`` is set. Raises an `EmptyLibraryError` if there are no songs to compare yet.
         """
-        return self._newest.get(now=now)
+        return self._snapshots.get(now=now)
+
+    def version_stamp(self) -> VersionStamp:
+        """Return a record that changes with the active model, the songs and the listening histories."""
+        return self._store.version_stamp()
 
     @property
     def space(self) -> Space:
-        """The songs in the space of the model that answers; read anew when something has changed."""
+        """The songs and their embeddings under the active model."""
         return self.snapshot().space
-
-    def find(self, text: str | int) -> Song:
-        """Return the song that an id or a name means.
-
-        Raises
-        ------
-        UnclearSongError
-            If several fit, or none; its ``suggestions`` say what would.
-        """
-        return self.space.finder.find(str(text))
 
     def songs(self) -> list[Song]:
         """Return all songs that can be compared, by id."""
         return list(self.space.songs)
 
-    def similar(self, *seeds: SeedLike, n: int = 10, filters: Filters | None = None) -> list[Neighbour]:
+    def find(self, text: str | int) -> Song:
+        """Return the song with an id or a name.
+
+        Raises
+        ------
+        UnclearSongError
+            If several songs match, or none; its ``suggestions`` name the likely ones.
+        """
+        return self.space.finder.find(str(text))
+
+    def similar(
+        self, *seeds: SeedLike, n: int = 10, filters: Filters | None = None, adventurousness: float = 0.0
+    ) -> list[Neighbour]:
         """Return the songs nearest to one or more seeds.
 
         Parameters
         ----------
         *seeds : Song, int, str or path-like
-            With several, a song is as near as to the nearest of them.
+            With several, the distance of a song is that to the nearest of them.
         n : int, default=10
         filters : Filters, optional
+        adventurousness : float from -1, what many people play, to 1, what few play
 
         Returns
         -------
         list of Neighbour
             Song, distance, and similarity in 0..1.
         """
-        snapshot = self.snapshot()  # once: another process may change it while this question is answered
-        return snapshot.similar([resolve(snapshot.space, seed) for seed in seeds], n, filters)
+        return self.snapshot().similar(seeds, n, filters, adventurousness=adventurousness)
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return the ids and distances of the songs nearest to one or more seeds."""
-        found = self.similar(*seeds, n=n)
-        return np.array([near.song.id for near in found], dtype=np.int64), np.array([near.distance for near in found])
-
-    def resolve(self, *seeds: SeedLike) -> list[Seed]:
-        """Turn songs, ids, names and paths into seeds; files outside the library are heard."""
-        space = self.space
-        return [resolve(space, seed) for seed in seeds]
+        """Return the ids and distances of the songs nearest to one or more seeds, both (n,)."""
+        near = self.similar(*seeds, n=n)
+        ids = np.array([neighbour.song.id for neighbour in near], dtype=np.int64)
+        return ids, np.array([neighbour.distance for neighbour in near], dtype=np.float64)
 
     def playlist(
         self,
@@ -334,63 +345,56 @@ class Library:
         filters: Filters | None = None,
         to: SeedLike | None = None,
     ) -> tuple[list[Song], list[str]]:
-        """Make a playlist from seeds, or from the one seed ``to`` another.
+        """Return a playlist around seeds, or a path from a single seed ``to`` another.
 
         Returns
         -------
         songs : list of Song
         notes : list of str
-            What could not be kept to.
+            Rules that could not be met.
         """
-        snapshot = self.snapshot()
-        found = [resolve(snapshot.space, seed) for seed in seeds]
-        return snapshot.playlist(found, rules, filters, None if to is None else resolve(snapshot.space, to))
+        return self.snapshot().playlist(seeds, rules, filters, to)
 
     def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
-        """Explain why songs are near a query, or far from it: what they sound like, and who listens to both."""
-        snapshot = self.snapshot()
-        first, *rest = (resolve(snapshot.space, seed) for seed in (query, *others))
-        return snapshot.why(first, rest)
+        """Explain why songs are near a query, or far from it: by sound and by shared listeners."""
+        return self.snapshot().why([query], others)
 
-    def why_near(self, seeds: Sequence[SeedLike], near: Sequence[Neighbour]) -> list[Why]:
-        """Explain answers of :meth:`similar`, each beside the seed that it is nearest to."""
-        snapshot = self.snapshot()
-        found = [resolve(snapshot.space, seed) for seed in seeds]
-        others = [resolve(snapshot.space, one.song) for one in near]
-        return snapshot.why_pairs([(nearest_seed(found, other), other) for other in others])
+    def open_file(self, song: Song) -> FileIO:
+        """Open the file of a song; raise a `NoSuchSongError` if it is not the file that was scanned."""
+        return open_song_file(self._store, song)
 
-    def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = _silent) -> Path:
-        """Write the learned space as a page with a map of all songs; return its path."""
+    def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = no_progress) -> Path:
+        """Write an HTML page with a map of all songs under the active model; return its path."""
         check_page(path)
-        space = self.space
+        snapshot = self.snapshot()
+        space = snapshot.space
         if not space.songs:
-            raise EmptyLibraryError("there are no songs to draw; begin with `nearsong scan FOLDER`.")
-        positions = layout(space.places, seed=seed, progress=progress)
+            raise EmptyLibraryError("the library has no songs yet; start with `nearsong scan FOLDER`.")
+        positions = layout(space.embeddings, seed=seed, progress=progress)
         progress("finding neighbours", 0, 0)
-        near, distances = space.index.nearest(space.places, min(13, len(space.songs)))
-        kind = self._store.models.row(space.model_id).kind
+        near, distances = space.index.nearest(space.embeddings, min(13, len(space.songs)))
         artists = len(set(space.artists.tolist()) - {-1})
         write_map(
             path,
             space.songs,
             positions,
             np.searchsorted(space.ids, near),
-            distances,
-            title="The library as it sounds",
-            facts={"songs": f"{len(space.songs):,}", "artists": f"{artists:,}", "metric": kind},
-            similarities=space.calibration.similarity(distances),
+            space.calibration.similarity(distances),
+            title="Map of the library",
+            facts={"Songs": f"{len(space.songs):,}", "Artists": f"{artists:,}", "Model": snapshot.model.kind},
+            plays=snapshot.plays,
         )
         return Path(path)
 
     def status(self) -> Status:
-        """Say what the library holds, what is missing, and what to do next."""
+        """Return the content of the library, its problems, and what to do next."""
         return status_of(self._store)
 
     def unreadable(self) -> list[tuple[str, str]]:
-        """Return the files that give no sound, and why."""
+        """Return the files that cannot be read, and why."""
         return self._store.songs.problems()
 
-    def compare_models(self, first: int, second: int, n: int = 10, sample: int = 500, seed: int = 0) -> float:
-        """Return the share of the ``n`` nearest songs that two models have in common, over a sample of songs."""
+    def compare_models(self, first: int, second: int) -> float:
+        """Return the share of the ten nearest songs that two models have in common, over a sample of songs."""
         spaces = [Space.load(self._store, check_count(model, "model")) for model in (first, second)]
-        return agreement(*spaces, n=n, sample=sample, seed=seed)
+        return agreement(*spaces)

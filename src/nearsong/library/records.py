@@ -1,126 +1,97 @@
-"""The small typed records the library speaks in: songs, listens, answers."""
+"""Records shared by all packages of the library: songs, neighbours and the version stamp."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from nearsong.audio.tags import LISTED_FIELDS, Tags
+
+_LISTED = ("id", *LISTED_FIELDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """What a file says about itself; empty where it says nothing.
-
-    Attributes
-    ----------
-    artist, title, album, genre : str
-        As written in the file, or guessed from its name.
-    year : int or None
-        Of the release.
-    recording_mbid, artist_mbid : str
-        MusicBrainz' names for the recording and the (first) artist.
-    """
-
-    artist: str = ""
-    title: str = ""
-    album: str = ""
-    genre: str = ""
-    year: int | None = None
-    recording_mbid: str = ""
-    artist_mbid: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Song:
-    """A song of the library.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Song(Tags):
+    """A song of the library: the fields of its tags, and what the library adds.
 
     Attributes
     ----------
     id : int
         Stays the same when the file is moved or changed.
     path : str
-        Where the file is.
-    artist_key : str
-        What the artist is compared by; empty if there is none.
+        Path of the file.
     seconds : float
-        How long it is.
+        Duration.
+    artist_key : str
+        Normalised artist, for comparisons; empty for none.
     missing : bool
         Whether the last scan of its folder did not find the file.
     added : float
-        When it came into the library, in seconds since 1970; 0 if that is not known.
+        Time it was added to the library, in seconds since 1970; 0 if unknown.
     """
 
     id: int
     path: str
-    artist: str
-    title: str
-    album: str
-    genre: str
-    year: int | None
-    seconds: float
-    artist_key: str
-    recording_mbid: str = ""
-    artist_mbid: str = ""
+    seconds: float = 0.0
+    artist_key: str = ""
     missing: bool = False
     added: float = 0.0
 
     @property
     def name(self) -> str:
-        """Artist and title as a person would write them."""
+        """``artist - title``, or the title alone."""
         return f"{self.artist} - {self.title}" if self.artist else self.title
 
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What was played, as a listening history names it; empty where it says nothing."""
-
-    artist: str
-    title: str = ""
-    recording_mbid: str = ""
-    artist_mbid: str = ""
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields that lists of songs show."""
+        values = {name: getattr(self, name) for name in _LISTED}
+        values["seconds"] = round(self.seconds, 2)
+        return values
 
 
-@dataclass(frozen=True, eq=False)
-class ListenBlock:
-    """Some rows of a listening history, in columns.
+SONG_COLUMNS = tuple(field.name for field in fields(Song))
+"""The fields of a song, which are the columns of its table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionStamp:
+    """Tells whether a stored library changed: two stamps are equal as long as it did not.
 
     Attributes
     ----------
-    users : sequence of str
-        The listeners of this block, each once; for playlists, the playlists.
-    heard : sequence of Heard
-        What was played in this block, each once.
-    user, item : arrays of int32 and shape (n,)
-        Who (a place in ``users``) played what (a place in ``heard``).
-    plays : array of float32 and shape (n,)
-        How often; 1 for a single listen.
-    time : array of int64 and shape (n,)
-        When, in seconds since 1970 (UTC); 0 where it is not known.
+    file : int
+        How often the database file was replaced by another one while the library was open.
+    model : int or None
+        The active model.
+    songs : int
+        Counter of changes to songs and embeddings.
+    listens : str
+        A digest of the listening histories.
     """
 
-    users: Sequence[str]
-    heard: Sequence[Heard]
-    user: npt.NDArray[np.int32]
-    item: npt.NDArray[np.int32]
-    plays: npt.NDArray[np.float32]
-    time: npt.NDArray[np.int64]
+    file: int
+    model: int | None
+    songs: int
+    listens: str
 
-    def __len__(self) -> int:
-        return len(self.user)
+    def has_model_of(self, other: "VersionStamp") -> bool:
+        """Return whether both have the same active model in the same database file."""
+        return (self.file, self.model) == (other.file, other.model)
+
+    def has_songs_of(self, other: "VersionStamp") -> bool:
+        """Return whether both have the same songs and the same active model."""
+        return self.has_model_of(other) and self.songs == other.songs
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A song and how near it is.
+    """A song and its distance to a query.
 
     Attributes
     ----------
     song : Song
     distance : float
-        In the learned space.
+        Distance of the embeddings.
     similarity : float
-        The share of random pairs of songs that are farther apart: 1 for the same sound.
+        The share of random pairs of songs that are farther apart; 1 for identical embeddings.
     """
 
     song: Song
@@ -128,17 +99,10 @@ class Neighbour:
     similarity: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
-        song = self.song
+        """Return plain values for JSON."""
         return {
-            "id": song.id,
-            "artist": song.artist,
-            "title": song.title,
-            "album": song.album,
-            "genre": song.genre,
-            "year": song.year,
-            "seconds": round(song.seconds, 2),
-            "path": song.path,
+            **self.song.as_json(),
+            "path": self.song.path,
             "distance": self.distance,
             "similarity": self.similarity,
         }

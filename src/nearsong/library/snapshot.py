@@ -1,150 +1,190 @@
-"""The library at one moment -> answers: everything that a question needs, made once and shared by all threads."""
+"""A consistent view of the library -> results of queries; loaded once and shared by all threads."""
 
+import os
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from cachetools import LRUCache, cachedmethod
 
+from nearsong.audio.tags import Tags
+from nearsong.caching import cached_property, copy_cached, is_cached
 from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
-from nearsong.library.beside import native_space
-from nearsong.library.cold_start import ColdStart, cold_start
-from nearsong.library.fullest import LibrarySounds, hear_library
-from nearsong.library.learning import Histories
-from nearsong.library.made_once import is_made, made_once, take_over
-from nearsong.library.near_places import check_places
-from nearsong.library.overlaps import Listeners
-from nearsong.library.playlist import PlaylistRules, make_playlist
-from nearsong.library.recommend import (
-    Filters,
-    Question,
+from nearsong.library.answers.cold_start import ColdStart, cold_start
+from nearsong.library.answers.dial import has_dial, turned
+from nearsong.library.answers.filters import FilterContext, Filters
+from nearsong.library.answers.playlist.around_seeds import make_playlist
+from nearsong.library.answers.playlist.between_songs import walk
+from nearsong.library.answers.playlist.recordings import recording_numbers, without_copies
+from nearsong.library.answers.playlist.rules import PlaylistRules, PlaylistSpace
+from nearsong.library.answers.seeds import (
     Seed,
+    SeedLike,
+    check_seeds,
+    nearest_seed,
+    seed_of_file,
     seed_of_song,
-    seed_of_sound,
-    similar,
-    similar_each,
-    walk_between,
+    seed_of_vector,
 )
-from nearsong.library.records import Neighbour, Song, Tags
-from nearsong.library.sound_words import describe_model
-from nearsong.library.space import Space
+from nearsong.library.answers.similar import Query, run_queries
+from nearsong.library.answers.why.distance_parts import blocks_of
+from nearsong.library.answers.why.fused_reasons import FusedExplainer
+from nearsong.library.answers.why.library_sounds import LibrarySounds, measure_library_sounds
+from nearsong.library.answers.why.reasons import Why, WhyContext, describing_encoder, explain_pairs
+from nearsong.library.answers.words.find_songs import FoundByWords, find_songs
+from nearsong.library.answers.words.song_words import SongWords
+from nearsong.library.answers.words.tag_encoders import library_words, tag_encoder_id
+from nearsong.library.listeners.histories import Histories
+from nearsong.library.listeners.listeners import Listeners
+from nearsong.library.models.native_space import native_space
+from nearsong.library.neighbours.exact import check_embeddings
+from nearsong.library.neighbours.song_finder import id_in
+from nearsong.library.neighbours.space import Space
+from nearsong.library.records import Neighbour, Song, VersionStamp
 from nearsong.library.store import ModelRow, Store
-from nearsong.library.why import Why, explain_pairs
+from nearsong.model import SongEncoder
+from nearsong.types import FloatArray
 from nearsong.validation import check_choice
 
 if TYPE_CHECKING:
-    from nearsong.library.browse import Browser
-    from nearsong.library.shelves import Shelves
+    from nearsong.library.browsing.albums import AlbumIndex
+    from nearsong.library.browsing.song_list import Browser
 
 METRICS = ("active", "native")
 
-KEPT_COLD_STARTS = 8
-
-RELOAD_SECONDS = 2.0
-"""Seconds for which songs that another process adds may go unseen ..."""
-
-RELOAD_SHARE = 4.0
-"""... or so many times what it takes to read them all and to make ready, if that is more."""
+MAX_CACHED_COLD_STARTS = 8
 
 
 class Snapshot:
-    """A library as it is at one moment; threads may share it.
+    """A consistent view of a library, for queries. Thread-safe.
 
-    What takes long is made when first asked for, once, and asking for one thing waits for no other.
+    Expensive properties are computed once, on first use, and do not wait for each other. Queries accept a ``metric``:
+    ``active`` or ``native``.
 
     Attributes
     ----------
-    stamp : tuple of int
-        Another one means that the library has changed since.
+    stamp : VersionStamp
+        Differs from that of the library once the library has changed.
     space : Space
-        The songs in the space of the model that answers.
+        The songs under the active model.
     model : ModelRow
-        That model.
+        The active model.
     warming : float
-        Seconds that :meth:`warm` took; 0 before.
+        Seconds that :meth:`warm` took; 0 before it ran.
     """
 
-    def __init__(self, store: Store, space: Space, model: ModelRow, stamp: tuple[int, ...]) -> None:
+    def __init__(self, store: Store, space: Space, model: ModelRow, stamp: VersionStamp) -> None:
         self._store = store
         self.space, self.model, self.stamp = space, model, stamp
         self.warming = 0.0
-        self._counting = threading.Lock()
-        self._cold_starts: dict[tuple[int, int], ColdStart] = {}
-        self._counts: dict[int, npt.NDArray[np.float64]] = {}
+        self._condition = threading.Condition()
+        self._cold_starts: LRUCache[Any, ColdStart] = LRUCache(MAX_CACHED_COLD_STARTS)
+        self._counts: dict[Any, FloatArray] = {}
 
-    def with_listens(self, stamp: tuple[int, ...]) -> "Snapshot":
-        """Return the same songs beside other listening histories."""
+    def with_listens(self, stamp: VersionStamp) -> "Snapshot":
+        """Return a snapshot of the same songs with the current listening histories."""
         other = Snapshot(self._store, self.space, self.model, stamp)
-        take_over(other, self, "native", "sounds", "shelves")
+        copy_cached(self, other, "native", "sounds", "albums", "words", "recordings", "fused_explainer")
         return other
 
-    # ---- what is made when first asked for
+    # ---- computed on first use
 
-    @made_once
+    @cached_property
     def native(self) -> Space:
-        """Return the same songs by sound alone; ``space`` itself if nothing else answers."""
+        """The same songs by sound alone; ``space`` itself if the active model is native."""
         return native_space(self._store, self.space, self.model)
 
-    @made_once
+    @cached_property
     def histories(self) -> Histories:
-        """Return the listening histories beside the songs."""
+        """The listening histories, matched with the songs."""
         return Histories(self._store)
 
-    @made_once
+    @cached_property
     def listeners(self) -> Listeners:
-        """Return who listens to whom."""
-        if not self._store.listens.sources():  # not even the names of artists are needed then
+        """Which artists share listeners."""
+        if not self._store.listens.histories():  # skip the matching of names
             return Listeners(sp.csr_array((0, 0), dtype=bool), [])
         return Listeners.of(self.histories)
 
-    @made_once
+    @cached_property
     def plays(self) -> dict[int, float]:
-        """Return how often songs were played, by id; those that never were are not in it."""
-        return self.histories.song_plays() if self._store.listens.sources() else {}
+        """Song id -> plays; without songs that were never played."""
+        return self.histories.song_plays() if self._store.listens.histories() else {}
 
-    @made_once
+    @cached_property
     def sounds(self) -> LibrarySounds:
-        """Return what the library sounds like as a whole, from one pass over it."""
-        words = describe_model(self.space.model)
-        return hear_library(self._store.songs.vectors(self.model.ear_id), words, self.space.ids)
+        """The average sound of the library and examples of each sound, from one pass over all song vectors."""
+        encoder_ids, encoder = self._describing
+        labels = encoder.labels()
+        if labels is None or (blocks_of(self.space.model) and not encoder.has_shares):  # no sounds to describe
+            return LibrarySounds(("",) * encoder.n_dimensions, np.zeros(encoder.n_dimensions), {})
+        vectors = self._store.songs.vectors(encoder_ids)
+        return measure_library_sounds(vectors, labels, self.space.ids, has_shares=encoder.has_shares)
 
-    @made_once
+    @cached_property
+    def _describing(self) -> tuple[Sequence[int], SongEncoder]:
+        return describing_encoder(self._store, self.space, self.model)
+
+    @cached_property
+    def words(self) -> SongWords | None:
+        """The tags of all songs, if an encoder of the library has words."""
+        return library_words(self._store, self.space)
+
+    @cached_property
+    def fused_explainer(self) -> FusedExplainer | None:
+        """What explanations of a fused model have in common; None for other models."""
+        return FusedExplainer(self.space, self.words) if blocks_of(self.space.model) else None
+
+    @cached_property
+    def recordings(self) -> npt.NDArray[np.int64]:
+        """Which songs are copies of a recording, (n_songs,)."""
+        return recording_numbers(self.space.songs)
+
+    @cached_property
     def browser(self) -> "Browser":
-        """Return what searches, sorts and turns pages."""
-        from nearsong.library.browse import Browser
+        """Searches, sorts and pages through the songs."""
+        from nearsong.library.browsing.song_list import Browser
 
         return Browser(self.space.songs, self.plays, self.space.finder)
 
-    @made_once
-    def shelves(self) -> "Shelves":
-        """Return artists, albums and their songs."""
-        from nearsong.library.shelves import Shelves
+    @cached_property
+    def albums(self) -> "AlbumIndex":
+        """Artists, albums and their songs."""
+        from nearsong.library.browsing.albums import AlbumIndex
 
-        return Shelves(self.space.songs)
+        return AlbumIndex(self.space.songs)
 
     def warm(self) -> None:
-        """Make what the first questions would wait for: what most ask for first, what few ask for last."""
-        begun = time.monotonic()
-        self._prepare(self.space)
-        for song in self.space.songs[:1]:
-            self.listeners.nearest_artists(song.artist_key)
+        """Compute what the first queries would wait for, the most frequent first."""
+        start = time.monotonic()
+        songs = [song.id for song in self.space.songs[:1]]
+        for song in songs:
+            self.similar([song])
+            self.listeners.nearest_artists(self.song(song).artist_key)
         self.browser.page(limit=1)
-        self._prepare(self.native)
-        _ = self.shelves, self.sounds
-        self.warming = time.monotonic() - begun
+        for song in songs:
+            self.similar([song], metric="native")
+        _ = self.albums, self.sounds, self.words, self.fused_explainer
+        self.warming = time.monotonic() - start
 
-    def _prepare(self, space: Space) -> None:
-        similar(space, [seed_of_song(space, song) for song in space.songs[:1]])
+    def is_ready(self, metric: str = "active") -> bool:
+        """Return whether everything that :meth:`similar` needs is computed."""
+        if not all(is_cached(self, name) for name in ("plays", "listeners")):
+            return False
+        space = self.space if metric == "active" else self.__dict__.get("native")
+        return space is not None and is_cached(space, "index") and is_cached(space, "calibration")
 
-    # ---- questions
+    # ---- songs and seeds
 
     def space_of(self, metric: str) -> Space:
-        """Return the songs as a metric has them: ``active`` or ``native``."""
+        """Return the songs under a metric: ``active`` or ``native``."""
         check_choice(metric, "metric", METRICS)
         return self.space if metric == "active" else self.native
 
@@ -154,206 +194,190 @@ class Snapshot:
         Raises
         ------
         NoSuchSongError
-            If there is none, or its file is gone.
+            If there is none, or its file is missing.
         """
         row = self.space.row_of.get(song_id)
         if row is not None:
             return self.space.songs[row]
         if song_id in self.space.missing:
-            raise NoSuchSongError(f"the file of song {song_id} is gone; bring it back and run `nearsong scan`.")
-        raise NoSuchSongError(f"there is no song {song_id}; search for it by its name.")
+            raise NoSuchSongError(f"the file of song {song_id} is missing; restore it and run `nearsong scan`.")
+        raise NoSuchSongError(f"song not found: {song_id}; search for it by name.")
 
-    def seed(self, song_id: int, metric: str = "active") -> Seed:
-        """Return a song as a seed."""
-        return seed_of_song(self.space_of(metric), self.song(song_id))
+    def seed(self, seed: SeedLike, metric: str = "active") -> Seed:
+        """Return the seed of a song, an id, a name or a path; a seed of another metric or snapshot is converted.
 
-    def seed_of_sound(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:
-        """Return a seed for a file outside the library, heard by the model's ear."""
-        return seed_of_sound(self.space_of(metric), vector, tags, name)
+        A file outside the library is analysed. A text may be a path and open a file: pass untrusted text to
+        ``space.finder.find`` instead.
+        """
+        space = self.space_of(metric)
+        if isinstance(seed, Seed):
+            return self._renewed(seed, space, metric)
+        if isinstance(seed, Song | int):
+            return seed_of_song(space, self.song(seed.id if isinstance(seed, Song) else int(seed)))
+        text = os.path.expanduser(os.fspath(seed))
+        song_id = id_in(text)
+        if os.path.isfile(text) and song_id not in space.row_of:
+            song = space.song_at(text)
+            return seed_of_file(space, text) if song is None else seed_of_song(space, song)
+        return seed_of_song(space, self.song(song_id) if song_id in space.missing else space.finder.find(text))
 
-    def seed_at(self, place: npt.ArrayLike, model_id: int, name: str = "a file") -> Seed:
-        """Return a seed for a file that was heard before, of which only its place is left.
+    def seed_of_vector(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:
+        """Return the seed of a file outside the library, from its song vector under the model's encoder."""
+        return seed_of_vector(self.space_of(metric), vector, tags, name)
+
+    def seed_of_embedding(self, embedding: npt.ArrayLike, model_id: int, name: str = "the file") -> Seed:
+        """Return the seed of a file that was analysed before, from its embedding.
 
         Parameters
         ----------
-        place : array of shape (rank,)
+        embedding : array of shape (rank,)
         model_id : int
-            The model under which it is there.
+            The model that the embedding belongs to.
         name : str
 
         Raises
         ------
         LibraryError
-            If another model answers by now.
+            If it is not a model of this snapshot.
         InvalidInputError
-            If the place is not one of this model's.
+            If the embedding has another shape than this model's, or a NaN.
         """
-        spaces = [self.space, *([self.native] if is_made(self, "native") else [])]
-        space = next((one for one in spaces if one.model_id == model_id), None)
+        space = next((space for space in self._loaded_spaces() if space.model_id == model_id), None)
         if space is None:
-            raise _of_another_model(name)
-        where = check_places(np.atleast_2d(np.asarray(place)), "place")
-        if where.shape != (1, space.places.shape[1]):
+            raise _other_model(name)
+        row = check_embeddings(np.atleast_2d(np.asarray(embedding)), "embedding")
+        if row.shape != (1, space.embeddings.shape[1]):
             raise InvalidInputError(
-                f"a place of shape {where.shape} came; {space.places.shape[1]} numbers are needed."
+                f"embedding has shape {row.shape[1:]}; {space.embeddings.shape[1]} numbers are needed."
             )
-        return Seed(name, where[0], None, None, "", "", model_id)
+        return Seed(name=name, embedding=row[0], model_id=model_id)
+
+    def _renewed(self, seed: Seed, space: Space, metric: str) -> Seed:
+        """Return a seed with its embedding in a space of this snapshot, recomputed if needed."""
+        if seed.song is not None:
+            song = self.song(seed.song.id)
+            is_current = seed.model_id == space.model_id and seed.song is song
+            return seed if is_current else seed_of_song(space, song)
+        if seed.model_id == space.model_id:
+            return seed
+        if seed.vector is not None and seed.model_id in {loaded.model_id for loaded in self._loaded_spaces()}:
+            return replace(seed, embedding=space.model.project(seed.vector), model_id=space.model_id)
+        if seed.path:
+            return self.seed(seed.path, metric)
+        raise _other_model(seed.name)
+
+    def _loaded_spaces(self) -> list[Space]:
+        return [self.space, *([self.native] if is_cached(self, "native") else [])]
+
+    # ---- queries
+
+    @property
+    def has_dial(self) -> bool:
+        """Whether queries can be turned from familiar to adventurous."""
+        return has_dial(self.space.model)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether songs can be found by words."""
+        return tag_encoder_id(self._store) is not None
 
     def similar(
-        self, seeds: Sequence[Seed], n: int = 10, filters: Filters | None = None, metric: str = "active"
+        self,
+        seeds: Sequence[SeedLike],
+        n: int = 10,
+        filters: Filters | None = None,
+        metric: str = "active",
+        adventurousness: float = 0.0,
     ) -> list[Neighbour]:
-        """Return the nearest songs; see :func:`nearsong.library.recommend.similar`."""
+        """Return the songs nearest to the seeds; see :meth:`nearsong.library.Library.similar`."""
         space = self.space_of(metric)
-        return similar(space, [self._as(space, seed) for seed in seeds], n, filters, self._plays_for(filters, space))
+        query = Query([self.seed(seed, metric) for seed in seeds], n, filters or Filters(), adventurousness)
+        return run_queries(space, [query], partial(self._play_counts, space))[0]
 
-    def similar_each(self, questions: Sequence[Question], metric: str = "active") -> list[list[Neighbour]]:
-        """Return the nearest songs of each question, as :meth:`similar` does, in a fraction of the time.
-
-        Their seeds must be of this snapshot and metric; none may ask for ``fewer_plays``.
-        """
-        return similar_each(self.space_of(metric), questions)
-
-    def is_ready(self, metric: str = "active") -> bool:
-        """Say whether near songs can be told at once, without making or reading anything first."""
-        if not all(is_made(self, name) for name in ("plays", "listeners")):
-            return False
-        space = self.space if metric == "active" else self.__dict__.get("native")
-        return space is not None and is_made(space, "index") and is_made(space, "calibration")
+    def similar_batch(self, queries: Sequence[Query], metric: str = "active") -> list[list[Neighbour]]:
+        """Return the results of several queries in one batch; the seeds must be of this snapshot and metric."""
+        space = self.space_of(metric)
+        return run_queries(space, queries, partial(self._play_counts, space))
 
     def agrees(self, seed: Seed, songs: Sequence[Song]) -> list[bool | None]:
-        """Say for each song whether listeners find its artist near the seed's too; None where they cannot tell."""
+        """Return for each song whether its artist is near the seed's by listeners too; None without listeners."""
         return [self.listeners.agree(seed.artist_key, song.artist_key) for song in songs]
 
-    def why(self, query: Seed, others: Sequence[Seed]) -> list[Why]:
-        """Explain why songs are near a query, or far from it."""
-        return self.why_pairs([(query, other) for other in others])
-
-    def why_pairs(self, pairs: Sequence[tuple[Seed, Seed]]) -> list[Why]:
-        """Explain several pairs of songs at once."""
-        space = self.space
-        found = [(self._as(space, query), self._as(space, other)) for query, other in pairs]
-        return (
-            explain_pairs(self._store, space, self.model.ear_id, found, self.listeners, self.sounds) if found else []
+    def why(self, seeds: Sequence[SeedLike], songs: Sequence[SeedLike]) -> list[Why]:
+        """Explain why each song is near to, or far from, its nearest seed: by sound and by listeners."""
+        resolved, others = ([self.seed(seed) for seed in group] for group in (seeds, songs))
+        if not others:
+            return []
+        pairs = [(nearest_seed(resolved, other), other) for other in others]
+        encoder_ids, encoder = self._describing
+        context = WhyContext(
+            store=self._store,
+            space=self.space,
+            encoder_ids=encoder_ids,
+            encoder=encoder,
+            listeners=self.listeners,
+            sounds=self.sounds,
+            fused=self.fused_explainer,
         )
+        return explain_pairs(context, pairs)
+
+    def find(self, text: str, n: int = 10, filters: Filters | None = None) -> FoundByWords:
+        """Return the songs that some words describe; see `nearsong.library.answers.words.find_songs`."""
+        filters = filters or Filters()
+        allowed = filters.allowed(FilterContext(self.space, plays=partial(self._play_counts, self.space)))
+        return find_songs(self.space, self.words, text, n, allowed=allowed, one_per_artist=filters.one_per_artist)
 
     def playlist(
         self,
-        seeds: Sequence[Seed],
+        seeds: Sequence[SeedLike],
         rules: PlaylistRules | None = None,
         filters: Filters | None = None,
-        to: Seed | None = None,
+        to: SeedLike | None = None,
     ) -> tuple[list[Song], list[str]]:
-        """Make a playlist from seeds, or from the one seed ``to`` another; return songs, and what was not kept to."""
+        """Return a playlist around the seeds or ``to`` another; see :meth:`nearsong.library.Library.playlist`."""
         space = self.space
-        found = [self._as(space, seed) for seed in seeds]
+        resolved = [self.seed(seed) for seed in seeds]
         rules = rules or PlaylistRules()
-        allowed = (filters or Filters()).allowed(space, [], self._plays_for(filters, space))
-        if to is not None:
-            made = walk_between(space, [*found, self._as(space, to)], rules, allowed)
+        context = FilterContext(space, plays=partial(self._play_counts, space))
+        allowed = (filters or Filters()).allowed(context)
+        is_drawn = space.model.projector.uses_artists
+        if is_drawn:
+            rows = [space.row_of[seed.song.id] for seed in resolved if seed.song is not None]
+            allowed &= without_copies(self.recordings, rows)
+        candidates = PlaylistSpace.of(space.embeddings, space.artists, allowed, copies_are_near=not is_drawn)
+        aims = turned(space.model, resolved, rules.adventurousness) if rules.adventurousness else None
+        if to is None:
+            check_seeds(resolved)
+            starts = [seed.embedding if seed.song is None else space.row_of[seed.song.id] for seed in resolved]
+            playlist = make_playlist(candidates, starts, rules, aims=aims)
         else:
-            if not found:
-                raise InvalidInputError("no seed came; give a song, a file or its name.")
-            places = [seed.place if seed.song is None else space.row_of[seed.song.id] for seed in found]
-            made = make_playlist(space.places, space.artists, places, rules, allowed=allowed)
-        return [space.songs[row] for row in made.songs], list(made.notes)
+            if len(resolved) != 1:
+                raise InvalidInputError(f"a playlist `to` a song takes exactly one seed, not {len(resolved)}.")
+            start, end = (_row_near(space, seed) for seed in (resolved[0], self.seed(to)))
+            playlist = walk(candidates, start, end, rules)
+            if aims is not None:
+                playlist.notes.append("The dial changes nothing on the way between two songs.")
+        return [space.songs[row] for row in playlist.songs], list(playlist.notes)
 
-    def cold_start(self, n: int = 10, most: int = 2_000) -> ColdStart:
-        """Say how much of what was never played comes up; see :func:`nearsong.library.cold_start.cold_start`."""
-        with self._counting:
-            if (n, most) not in self._cold_starts:
-                if len(self._cold_starts) >= KEPT_COLD_STARTS:
-                    self._cold_starts.clear()
-                self._cold_starts[n, most] = cold_start(self.space, self.native, self.plays, n, most)
-            return self._cold_starts[n, most]
+    @cachedmethod(attrgetter("_cold_starts"), condition=attrgetter("_condition"))  # threads share one computation
+    def cold_start(self, n: int = 10, max_seeds: int = 2_000) -> ColdStart:
+        """Return how often songs without plays are recommended; see `nearsong.library.answers.cold_start`."""
+        return cold_start(self.space, self.native, self.plays, n, max_seeds)
 
-    def _as(self, space: Space, seed: Seed) -> Seed:
-        """Return a seed where a space has it now; it may have been made a while ago, or for the other metric."""
-        if seed.song is not None:
-            song = self.song(seed.song.id)
-            fits = seed.model_id == space.model_id and seed.song is song
-            return seed if fits else seed_of_song(space, song)
-        if seed.model_id == space.model_id:
-            return seed
-        here = {self.space.model_id} | ({self.native.model_id} if is_made(self, "native") else set())
-        if seed.vector is None or seed.model_id not in here:
-            raise _of_another_model(seed.name)
-        return replace(seed, place=space.model.project(seed.vector), model_id=space.model_id)
-
-    def _plays_for(self, filters: Filters | None, space: Space) -> npt.NDArray[np.float64] | None:
-        if filters is None or filters.fewer_plays is None:
-            return None
-        counts = self._counts.get(space.model_id)
-        if counts is None:
-            plays = self.plays
-            counts = self._counts[space.model_id] = np.array([plays.get(song.id, 0.0) for song in space.songs])
-        return counts
+    @cachedmethod(attrgetter("_counts"), key=lambda self, space: space.model_id, lock=attrgetter("_condition"))
+    def _play_counts(self, space: Space) -> FloatArray:
+        """Return how often each song of a space was played, (n_songs,)."""
+        plays = self.plays
+        return np.array([plays.get(song.id, 0.0) for song in space.songs])
 
 
-def _of_another_model(name: str) -> LibraryError:
-    return LibraryError(f"{name} was heard for another model than the one that answers now; give it again.")
+def _row_near(space: Space, seed: Seed) -> int:
+    """Return the row of a seed; of a file outside the library, that of the nearest song."""
+    if seed.song is not None:
+        return space.row_of[seed.song.id]
+    nearest, _ = space.index.nearest(seed.embedding, 1)
+    return space.row_of[int(nearest[0])]
 
 
-class Newest:
-    """The newest snapshot of a library: kept while nothing changes, read anew when something has.
-
-    Threads may share it; those that see the same change read it once.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._kept: Snapshot | None = None
-        self._read, self._took = 0.0, 0.0
-
-    def stamp(self) -> tuple[int, ...]:
-        """Return numbers that change when another model answers, or songs or listens come, go or change."""
-        sources = [(source.id, source.rows, source.imported) for source in self._store.listens.sources()]
-        digest = blake2b(repr(sources).encode(), digest_size=7).digest()
-        return (*self._store.stamp(), int.from_bytes(digest, "big"))
-
-    def get(self, *, now: bool = False) -> Snapshot:
-        """Return the library as it is.
-
-        Parameters
-        ----------
-        now : bool, default=False
-            Whether songs that have just come must be there; otherwise they may go unseen for some seconds, so that
-            not every question reads all songs again while a scan writes one after the other.
-
-        Raises
-        ------
-        EmptyLibraryError
-            If there is nothing to compare yet.
-        """
-        kept = self._kept
-        if kept is not None and self._serves(kept, self.stamp(), now):
-            return kept
-        with self._lock:
-            kept, stamp = self._kept, self.stamp()  # another thread may have read it while this one waited
-            if kept is None or not self._serves(kept, stamp, now):
-                kept = self._kept = self._load(kept, stamp, now)
-            return kept
-
-    def forget(self) -> None:
-        """Read everything anew at the next question."""
-        with self._lock:
-            self._kept = None
-
-    def _serves(self, kept: Snapshot, stamp: tuple[int, ...], now: bool) -> bool:
-        return kept.stamp[2:] == stamp[2:] and self._has_songs(kept, stamp, now)
-
-    def _has_songs(self, kept: Snapshot, stamp: tuple[int, ...], now: bool) -> bool:
-        """Say whether the songs that were read will do."""
-        if kept.stamp[:2] == stamp[:2] or kept.stamp[0] != stamp[0] or now:
-            return kept.stamp[:2] == stamp[:2]
-        return time.monotonic() - self._read < max(RELOAD_SECONDS, RELOAD_SHARE * (self._took + kept.warming))
-
-    def _load(self, kept: Snapshot | None, stamp: tuple[int, ...], now: bool) -> Snapshot:
-        if kept is not None and self._has_songs(kept, stamp, now):  # only listens are new
-            return kept.with_listens((*kept.stamp[:2], *stamp[2:]))
-        begun = time.monotonic()
-        space = Space.load(self._store)
-        found = Snapshot(self._store, space, self._store.models.row(space.model_id), stamp)
-        self._read = time.monotonic()
-        self._took = self._read - begun
-        return found
+def _other_model(name: str) -> LibraryError:
+    return LibraryError(f"{name} was analysed for a model that is no longer active; submit it again.")

@@ -1,12 +1,12 @@
-"""The library -> what it holds, what is missing and what to do next."""
+"""A library -> its content, its problems, and what to do next."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nearsong.library.learning import REFUSED, refusal_mark
-from nearsong.library.played import FEW
+from nearsong.library.listeners.plays import MIN_PLAYS_TO_TRAIN
 from nearsong.library.store import PENDING, PLAYED, Store
-from nearsong.library.training_data import FEWEST_ARTISTS
+from nearsong.library.training.data import MIN_ARTISTS
+from nearsong.library.training.train import REJECTED, rejection_state
 
 
 @dataclass(frozen=True)
@@ -16,24 +16,24 @@ class Status:
     Attributes
     ----------
     library : str
-        Where it is.
+        Address of the library, without password.
     folders : tuple of str
-        That were scanned.
+        Scanned folders.
     songs, artists, seconds : int, int, float
-        Songs that can be compared, by how many artists, how long in all.
-    missing, unreadable, damaged, unheard : int
-        Songs whose file is gone; files that give no sound; files that could be used in part; songs that the current
-        codebook has not heard yet.
+        Songs that can be compared, their artists, and their total duration.
+    missing, unreadable, damaged, not_analysed : int
+        Songs whose files are missing; unreadable files; damaged files of which the readable part is used; songs not
+        analysed with all current encoders.
     histories, listens, users : int
         Listening histories, their rows, and the users and playlists in them.
     played : int
-        Plays that the page and players have noted; some may not be among the listens yet.
+        Plays recorded by the page and by players; some may not be among the listens yet.
     too_few : bool
-        Whether all listens are some of those plays, and too few to learn from.
-    refused : bool
-        Whether the last training kept nothing of these very listens.
+        Whether all listens are recorded plays, and too few to learn from.
+    rejected : bool
+        Whether the last training used the same listens and rejected its metric.
     model : dict or None
-        The model that answers: id, kind, created, and its held-out scores.
+        The active model: id, kind, created, encoders, and its held-out scores.
     next : tuple of str
         What to do next.
     """
@@ -46,32 +46,31 @@ class Status:
     missing: int
     unreadable: int
     damaged: int
-    unheard: int
+    not_analysed: int
     histories: int
     listens: int
     users: int
     played: int
     too_few: bool
-    refused: bool
+    rejected: bool
     model: dict[str, Any] | None
     next: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the record as JSON has it."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
 def status_of(store: Store) -> Status:
-    """Look at a library."""
-    ear_id = store.models.current_ear
-    counts = store.songs.counts(ear_id)
-    sources = store.listens.sources()
+    """Return the status of a library."""
+    counts = store.songs.counts()
+    sources = store.listens.histories()
     active = store.models.active
     model = None
     if active is not None:
         row = store.models.row(active)
-        model = {"id": row.id, "kind": row.kind, "created": row.created, **row.facts}
-    found = Status(
+        model = {"id": row.id, "kind": row.kind, "created": row.created, "encoders": row.encoders, **row.facts}
+    status = Status(
         library=store.name,
         folders=tuple(store.songs.roots()),
         songs=int(counts["songs"]),
@@ -80,43 +79,42 @@ def status_of(store: Store) -> Status:
         missing=int(counts["missing"]),
         unreadable=int(counts["unreadable"]),
         damaged=int(counts["damaged"]),
-        unheard=0 if ear_id is None else store.songs.unheard(ear_id),
+        not_analysed=store.songs.not_analysed(store.models.scanned_encoders().values()),
         histories=len(sources),
         listens=sum(source.rows for source in sources),
         users=store.listens.n_users(),
         played=store.plays.count(),
-        too_few=bool(sources) and all(source.format == PLAYED and source.rows < FEW for source in sources),
-        refused=store.models.setting(REFUSED) == refusal_mark(store),
+        too_few=bool(sources)
+        and all(source.format == PLAYED and source.rows < MIN_PLAYS_TO_TRAIN for source in sources),
+        rejected=store.models.setting(REJECTED) == rejection_state(store),
         model=model,
         next=(),
     )
-    return Status(**{**asdict(found), "next": tuple(_advice(found, store))})
+    return Status(**{**asdict(status), "next": tuple(_advice(status, store))})
 
 
 def _advice(status: Status, store: Store) -> list[str]:
     if not status.songs:
         return ["Scan a folder of music: nearsong scan FOLDER"]
     advice = []
-    if status.unheard:
-        advice.append(f"{status.unheard:,} songs have not been heard yet: nearsong scan")
+    if status.not_analysed:
+        songs = "song is" if status.not_analysed == 1 else "songs are"
+        advice.append(f"{status.not_analysed:,} {songs} not analysed yet: nearsong scan")
     elif store.models.setting(PENDING) is not None:
-        advice.append("A model waits for a scan to answer: nearsong scan")
+        advice.append("A model is pending until the next scan: nearsong scan")
     if status.missing:
-        advice.append(
-            f"{status.missing:,} songs' files are gone: bring them back and `nearsong scan`, or forget them with "
-            "`nearsong scan --prune`"
+        files = (
+            "1 song has lost its file" if status.missing == 1 else f"{status.missing:,} songs have lost their files"
         )
+        advice.append(f"{files}: restore and run `nearsong scan`, or remove with `nearsong scan --prune`")
     if not status.histories or status.too_few:
-        advice.append("Import what was listened to: nearsong listens import FILES")
-    elif status.refused:
-        advice.append(
-            "These listens were too few to learn from, or did not help; more of them, or music by more artists, might"
-        )
+        advice.append("Import listening histories: nearsong listens import FILES")
+    elif status.rejected:
+        advice.append("Training did not help yet: import more listens, or scan music by more artists")
     elif not any(row.kind == "learned" for row in store.models.rows()):
         advice.append("Learn from the listens: nearsong train")
-    if status.artists < FEWEST_ARTISTS:
-        artists = "1 artist is" if status.artists == 1 else f"{status.artists} artists are"
-        advice.append(f"{artists} few to learn from; music by more of them would help")
+    if status.artists < MIN_ARTISTS:
+        advice.append(f"Scan music by more artists: training needs {MIN_ARTISTS}, the library has {status.artists}")
     if not advice:
-        advice.append('Ask: nearsong similar "ARTIST - TITLE", nearsong playlist, nearsong map')
+        advice.append('Find similar songs: nearsong similar "ARTIST - TITLE", nearsong playlist, nearsong map')
     return advice

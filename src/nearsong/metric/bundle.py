@@ -5,29 +5,26 @@ model problem
 
     min over W >= 0:  <R, W> + C * max(0, max_t Delta_t + <G_t, W>) + mu/2 |W - W0|^2
 
-has a small concave dual over weights a >= 0, sum(a) = C (one weight belongs to the zero plane):
+has a small concave dual over weights a >= 0 with sum(a) = C (one weight belongs to the zero plane):
 
     theta(a) = a'Delta - mu/2 |P(W0 - (R + sum_t a_t G_t)/mu)|^2 + const,    P = projection on the cone,
 
-whose maximiser gives W = P(...). It is found by Newton steps: each solves a quadratic program on the simplex whose
-matrix is the exact second derivative of theta, a few eigendecompositions in all. Planes do not depend on C, so one
-bundle serves a whole path of C values.
+whose maximiser gives W = P(...). Newton steps find it: each solves a quadratic program on the simplex whose matrix is
+the exact second derivative of theta. Planes do not depend on C, so one bundle serves a path of C values.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from nearsong.metric.cones import Cone, Projection
+from nearsong.metric.cones import Cone, ConeProjection
 from nearsong.metric.simplex import maximise_on_simplex
-
-FloatArray = npt.NDArray[np.float64]
+from nearsong.types import FloatArray
 
 _PLANE_BYTES = 512 << 20
-_FEWEST_PLANES = 24
-_MOST_PLANES = 160
-_MOST_NEAR = 24  # planes without weight that a Newton step looks at
+_MIN_PLANES = 24
+_MAX_PLANES = 160
+_MAX_NEW_PLANES = 24  # planes without weight that a Newton step considers
 _INNER_STEPS = 20
 _INNER_ACCURACY = 0.05  # of the predicted decrease
 _QP_STEPS = 20_000
@@ -36,9 +33,21 @@ _DAMPING = 1e-6  # share of the Gram matrix, which majorises the second derivati
 
 @dataclass(frozen=True)
 class ModelStep:
-    """The minimiser of the model problem: the metric, the model's value there, and the plane weights."""
+    """The minimiser of the model problem.
 
-    projection: Projection
+    Attributes
+    ----------
+    projection : ConeProjection
+        The metric.
+    model_value : float
+        The value of the model at the metric, without the proximal term.
+    weighted_gradient : ndarray of shape (d, d) or (d,)
+        ``sum_t a_t G_t / C``, for the lower bound.
+    weighted_loss : float
+        ``sum_t a_t Delta_t / C``, for the lower bound.
+    """
+
+    projection: ConeProjection
     model_value: float
     weighted_gradient: FloatArray
     weighted_loss: float
@@ -50,104 +59,116 @@ class Bundle:
     Parameters
     ----------
     cone : Cone
-        Where W lives.
+        The set of feasible metrics.
     scale : ndarray of shape (d,)
-        How the coordinates were scaled: the regulariser is ``cone.regulariser(scale)``.
+        The scale of the coordinates; the regulariser is ``cone.regulariser(scale)``.
+    capacity : int, optional
+        Maximum number of planes; by default as many as fit into 512 MiB, within bounds.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (m + 1,)
+        Delta_t of the m planes, after that of the zero plane.
+    gradients : ndarray of shape (m + 1, size)
+        G_t as rows.
+    gram : ndarray of shape (m + 1, m + 1)
+        Inner products of the gradients.
+    weights : ndarray of shape (m + 1,)
+        Dual weights a_t / C, which sum to 1.
     """
 
-    def __init__(self, cone: Cone, scale: FloatArray) -> None:
+    def __init__(self, cone: Cone, scale: FloatArray, capacity: int | None = None) -> None:
         self.cone = cone
         self.scale = scale
         self.regulariser = cone.regulariser(scale)
         size = self.regulariser.size
-        self._capacity = int(np.clip(_PLANE_BYTES // (8 * size), _FEWEST_PLANES, _MOST_PLANES))
-        # Row 0 is the zero plane: the slack is never negative. Rows are stored with room to grow.
+        self._capacity = capacity or int(np.clip(_PLANE_BYTES // (8 * size), _MIN_PLANES, _MAX_PLANES))
+        # Row 0 is the zero plane: the slack is never negative. The array has spare rows at its end.
         self._rows = np.zeros((min(32, self._capacity + 1), size))
-        self._losses = np.zeros(1)
-        self._gram = np.zeros((1, 1))
-        self._weights = np.ones(1)  # sums to 1: weights are kept per unit of C
+        self.losses = np.zeros(1)
+        self.gram = np.zeros((1, 1))
+        self.weights = np.ones(1)  # per unit of C, so that they sum to 1
         self._idle = np.zeros(1, dtype=np.int64)
 
     def __len__(self) -> int:
-        return len(self._losses) - 1
+        return len(self.losses) - 1
 
     @property
-    def _gradients(self) -> FloatArray:
-        """The planes' gradients, one a row, the zero plane first."""
-        return self._rows[: len(self._losses)]
+    def gradients(self) -> FloatArray:
+        """The gradients of the planes in rows, the zero plane first."""
+        return self._rows[: len(self.losses)]
 
     def add(self, loss: float, gradient: FloatArray) -> None:
-        """Add a plane; when full, drop the one that has been without weight for longest."""
-        self._idle = np.where(self._weights > 0.0, 0, self._idle + 1)
+        """Add a plane; when the bundle is full, drop the plane that has had no weight for the longest time."""
+        self._idle = np.where(self.weights > 0.0, 0, self._idle + 1)
         if len(self) == self._capacity:
-            self._drop_one()
+            self._drop_plane()
         flat = gradient.ravel()
-        products = self._gradients @ flat
-        m = len(self._losses)
+        products = self.gradients @ flat
+        m = len(self.losses)
         gram = np.empty((m + 1, m + 1))
-        gram[:m, :m] = self._gram
+        gram[:m, :m] = self.gram
         gram[m, :m] = gram[:m, m] = products
         gram[m, m] = flat @ flat
-        self._gram = gram
+        self.gram = gram
         if m == len(self._rows):
             self._rows = np.vstack([self._rows, np.zeros((min(m, self._capacity + 1 - m), len(flat)))])
         self._rows[m] = flat
-        self._losses = np.append(self._losses, loss)
-        self._weights = np.append(self._weights, 0.0)
+        self.losses = np.append(self.losses, loss)
+        self.weights = np.append(self.weights, 0.0)
         self._idle = np.append(self._idle, 0)
 
-    def _drop_one(self) -> None:
-        """Forget the longest idle plane, or the lightest when all are in use."""
-        candidates = np.arange(1, len(self._losses))
-        order = np.lexsort((self._weights[candidates], -self._idle[candidates]))
-        gone = int(candidates[order[0]])
-        keep = np.arange(len(self._losses)) != gone
-        self._weights[0] += self._weights[gone]
-        self._rows[gone : len(self._losses) - 1] = self._rows[gone + 1 : len(self._losses)]
-        self._losses = self._losses[keep]
-        self._weights = self._weights[keep]
+    def _drop_plane(self) -> None:
+        """Remove the plane that is idle for longest, or the one of least weight when all are in use."""
+        candidates = np.arange(1, len(self.losses))
+        order = np.lexsort((self.weights[candidates], -self._idle[candidates]))
+        dropped = int(candidates[order[0]])
+        keep = np.arange(len(self.losses)) != dropped
+        self.weights[0] += self.weights[dropped]
+        self._rows[dropped : len(self.losses) - 1] = self._rows[dropped + 1 : len(self.losses)]
+        self.losses = self.losses[keep]
+        self.weights = self.weights[keep]
         self._idle = self._idle[keep]
-        self._gram = self._gram[np.ix_(keep, keep)]
+        self.gram = self.gram[np.ix_(keep, keep)]
 
     def trust_newest(self) -> None:
-        """Put all weight on the newest plane: the right dual when the slack is smooth where it was made."""
-        self._weights[:] = 0.0
-        self._weights[-1] = 1.0
+        """Put all weight on the newest plane: the optimal dual where the slack is smooth."""
+        self.weights[:] = 0.0
+        self.weights[-1] = 1.0
 
     @property
     def newest_gradient(self) -> FloatArray:
-        """The gradient of the plane added last."""
-        newest: FloatArray = self._gradients[-1].reshape(self.regulariser.shape)
+        """The gradient of the plane that was added last."""
+        newest: FloatArray = self.gradients[-1].reshape(self.regulariser.shape)
         return newest
 
     def lower_bound(self, C: float, weighted_loss: float, weighted_gradient: FloatArray) -> float:
-        """Return a bound that holds for every W: scale the weights until R + sum a_t G_t is in the dual cone."""
+        """Return a lower bound of the objective: scale the weights until R + sum_t a_t G_t is in the dual cone."""
         worst = self.cone.smallest_ratio(weighted_gradient, self.scale)
         return C * weighted_loss / max(1.0, -C * worst)
 
     def bound_of_weights(self, C: float) -> float:
-        """Return the lower bound that the present weights prove."""
-        gradient = (self._weights @ self._gradients).reshape(self.regulariser.shape)
-        return self.lower_bound(C, float(self._weights @ self._losses), gradient)
+        """Return the lower bound that follows from the current weights."""
+        gradient = (self.weights @ self.gradients).reshape(self.regulariser.shape)
+        return self.lower_bound(C, float(self.weights @ self.losses), gradient)
 
     def step(self, C: float, mu: float, centre: FloatArray, objective: float) -> ModelStep:
         """Minimise the model around ``centre``, whose true objective is ``objective``."""
         shape = self.regulariser.shape
         constant = 0.5 * mu * float(np.vdot(centre, centre))
 
-        def evaluate(weights: FloatArray) -> tuple[float, Projection, FloatArray]:
-            gradient = (weights @ self._gradients).reshape(shape)
+        def evaluate(weights: FloatArray) -> tuple[float, ConeProjection, FloatArray]:
+            gradient = (weights @ self.gradients).reshape(shape)
             projection = self.cone.project(centre - (self.regulariser + C * gradient) / mu)
-            theta = C * float(weights @ self._losses) - mu * projection.half_square + constant
+            theta = C * float(weights @ self.losses) - mu * projection.half_square + constant
             return theta, projection, gradient
 
-        weights = self._weights
+        weights = self.weights
         damping = _DAMPING
         theta, projection, gradient = evaluate(weights)
         for _ in range(_INNER_STEPS):
             point = projection.point
-            heights = self._losses + self._gradients @ point.ravel()
-            model = float(np.vdot(self.regulariser, point)) + C * float(heights.max())
+            heights, model = self._model_at(point, C)
             proximal = 0.5 * mu * float(np.sum((point - centre) ** 2))
             inner_gap = model + proximal - theta
             if inner_gap <= _INNER_ACCURACY * max(objective - model - proximal, 1e-9 * objective):
@@ -160,7 +181,7 @@ class Bundle:
                 length *= 0.4
                 trial = evaluate(weights + length * direction)
             if trial[0] <= theta:
-                # The second derivative here says too little about theta, as where the projection is zero: damp it.
+                # The second-order model is poor here, for example where the projection is zero: damp it.
                 if damping >= 1.0:
                     break
                 damping = min(1.0, 1e3 * damping)
@@ -169,12 +190,20 @@ class Bundle:
             if length == 1.0:
                 damping = max(_DAMPING, damping / 10.0)
             theta, projection, gradient = trial
-        else:  # the last step was taken without looking where it led
-            point = projection.point
-            heights = self._losses + self._gradients @ point.ravel()
-            model = float(np.vdot(self.regulariser, point)) + C * float(heights.max())
-        self._weights = weights / weights.sum()
-        return ModelStep(projection, model, gradient, float(weights @ self._losses))
+        else:  # the model at the last step has not been evaluated yet
+            _, model = self._model_at(projection.point, C)
+        self.weights = weights / weights.sum()
+        return ModelStep(
+            projection=projection,
+            model_value=model,
+            weighted_gradient=gradient,
+            weighted_loss=float(weights @ self.losses),
+        )
+
+    def _model_at(self, point: FloatArray, C: float) -> tuple[FloatArray, float]:
+        """Return the height of every plane at a metric, and the value of the model."""
+        heights = self.losses + self.gradients @ point.ravel()
+        return heights, float(np.vdot(self.regulariser, point)) + C * float(heights.max())
 
     def _newton_direction(
         self,
@@ -182,18 +211,18 @@ class Bundle:
         mu: float,
         weights: FloatArray,
         heights: FloatArray,
-        projection: Projection,
+        projection: ConeProjection,
         inner_gap: float,
         damping: float,
     ) -> FloatArray:
-        """Maximise the second-order model of theta over the simplex, on the planes that matter."""
-        near = np.argsort(-heights, kind="stable")[:_MOST_NEAR]
+        """Maximise the second-order model of theta over the simplex, using only planes near the maximum."""
+        near = np.argsort(-heights, kind="stable")[:_MAX_NEW_PLANES]
         near = near[heights[near] >= heights[near[0]] - 2.0 * inner_gap / C]
         active = np.union1d(near, np.flatnonzero(weights > 0.0))
-        rows = self.cone.curvature_rows(projection, self._gradients[active])
-        # A little of the majorising Gram matrix keeps the program well posed where theta is flat; with all of it
-        # (damping = 1) no step can overshoot.
-        hessian = (C / mu) * (rows @ rows.T + damping * self._gram[np.ix_(active, active)])
+        rows = self.cone.curvature_rows(projection, self.gradients[active])
+        # A small share of the majorising Gram matrix keeps the program well posed where theta is flat; with damping =
+        # 1 no step can overshoot.
+        hessian = (C / mu) * (rows @ rows.T + damping * self.gram[np.ix_(active, active)])
         linear = heights[active] + hessian @ weights[active]
         solution = weights[active].copy()
         maximise_on_simplex(hessian, linear, solution, 1e-3 * inner_gap / C, _QP_STEPS)

@@ -1,6 +1,6 @@
-"""Where W lives: all PSD matrices, or the non-negative diagonals. The solver sees both through one interface.
+"""A symmetric matrix or a vector -> the nearest metric: PSD matrices or non-negative diagonals, behind one interface.
 
-A *point* is a d x d matrix in the first case and a vector of d diagonal entries in the second; a *factor* is L
+A *point* is a d x d matrix in the first case and the vector of d diagonal entries in the second; a *factor* is L
 (rank x d) with W = L'L, or the vector of square roots.
 """
 
@@ -8,14 +8,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from nearsong.types import FloatArray
 
 
 @dataclass(frozen=True)
-class Projection:
-    """The nearest point of the cone, its factor, and what a Newton step needs to know about it."""
+class ConeProjection:
+    """The nearest point of the cone, and what a Newton step needs to know about it.
+
+    Attributes
+    ----------
+    point : ndarray of shape (d, d) or (d,)
+        The nearest point W.
+    factor : ndarray of shape (rank, d) or (d,)
+        L with W = L'L, or the square roots of the diagonal.
+    half_square : float
+        ``|W|^2 / 2``.
+    eigenvalues : ndarray of shape (d,)
+        Of the point that was projected, ascending; its entries for diagonal metrics.
+    eigenvectors : ndarray of shape (d, d) or None
+        The matching eigenvectors in columns; None for diagonal metrics.
+    """
 
     point: FloatArray
     factor: FloatArray
@@ -25,12 +38,12 @@ class Projection:
 
 
 class Cone(Protocol):
-    """What the solver asks of the set W lives in."""
+    """The interface between the solver and the set of feasible metrics."""
 
-    def project(self, point: FloatArray) -> Projection:
+    def project(self, point: FloatArray) -> ConeProjection:
         """Return the nearest point of the cone."""
 
-    def curvature_rows(self, projection: Projection, planes: FloatArray) -> FloatArray:
+    def curvature_rows(self, projection: ConeProjection, planes: FloatArray) -> FloatArray:
         """Return rows T with T T' = the second derivative of |projection|^2/2 along the (flat) planes."""
 
     def regulariser(self, scale: FloatArray) -> FloatArray:
@@ -55,34 +68,40 @@ class Cone(Protocol):
 class PSDCone:
     """Symmetric positive semi-definite d x d matrices."""
 
-    def project(self, point: FloatArray) -> Projection:
-        """Keep the positive eigenvalues."""
+    def project(self, point: FloatArray) -> ConeProjection:
+        """Drop the negative eigenvalues."""
         values, vectors = np.linalg.eigh(point)
         keep = values > 0.0
-        kept = vectors[:, keep]
-        factor = (kept * np.sqrt(values[keep])).T
-        return Projection(factor.T @ factor, factor, 0.5 * float(values[keep] @ values[keep]), values, vectors)
+        positive = values[keep]
+        factor = (vectors[:, keep] * np.sqrt(positive)).T
+        return ConeProjection(
+            point=factor.T @ factor,
+            factor=factor,
+            half_square=0.5 * float(positive @ positive),
+            eigenvalues=values,
+            eigenvectors=vectors,
+        )
 
-    def curvature_rows(self, projection: Projection, planes: FloatArray) -> FloatArray:
+    def curvature_rows(self, projection: ConeProjection, planes: FloatArray) -> FloatArray:
         """Apply the square root of the derivative of the projection (Loewner's formula) to every plane."""
         values, vectors = projection.eigenvalues, projection.eigenvectors
         assert vectors is not None
         d = len(values)
         keep = values > 0.0
-        kept, dropped = vectors[:, keep], vectors[:, ~keep]
-        rank = kept.shape[1]
+        positive, negative = vectors[:, keep], vectors[:, ~keep]
+        rank = positive.shape[1]
         if rank == 0:
             return np.zeros((len(planes), 1))
         mixed = values[keep][:, None] / (values[keep][:, None] - values[~keep][None, :])
         rows = np.empty((len(planes), rank * d))
         for row, plane in zip(rows, planes, strict=True):
-            half = kept.T @ plane.reshape(d, d)
-            row[: rank * rank] = (half @ kept).ravel()
-            row[rank * rank :] = (np.sqrt(2.0 * mixed) * (half @ dropped)).ravel()
+            half = positive.T @ plane.reshape(d, d)
+            row[: rank * rank] = (half @ positive).ravel()
+            row[rank * rank :] = (np.sqrt(2.0 * mixed) * (half @ negative)).ravel()
         return rows
 
     def regulariser(self, scale: FloatArray) -> FloatArray:
-        """Diagonal: the trace after the coordinates were scaled."""
+        """Return the diagonal matrix that undoes the scaling of the coordinates."""
         return np.diag(scale * scale)
 
     def smallest_ratio(self, point: FloatArray, scale: FloatArray) -> float:
@@ -90,39 +109,45 @@ class PSDCone:
         return float(np.linalg.eigvalsh(point / np.outer(scale, scale))[0])
 
     def from_factor(self, factor: FloatArray) -> FloatArray:
-        """L'L."""
+        """Return L'L."""
         return factor.T @ factor
 
     def descent_factor(self, point: FloatArray) -> FloatArray:
-        """Square root of the negative part of ``point``."""
+        """Return a square root of the negative part of ``point``."""
         values, vectors = np.linalg.eigh(point)
         keep = values < 0.0
         return np.ascontiguousarray((vectors[:, keep] * np.sqrt(-values[keep])).T)
 
     def factor_gradient(self, factor: FloatArray, point: FloatArray) -> FloatArray:
-        """2 L G."""
+        """Return 2 L G."""
         return 2.0 * factor @ point
 
     def stack(self, factor: FloatArray, addition: FloatArray) -> FloatArray:
-        """Rows of both."""
+        """Return the rows of both."""
         return np.vstack([factor, addition])
 
 
 class DiagonalCone:
     """Diagonal metrics: non-negative vectors."""
 
-    def project(self, point: FloatArray) -> Projection:
+    def project(self, point: FloatArray) -> ConeProjection:
         """Clip at zero."""
-        kept = np.maximum(point, 0.0)
-        return Projection(kept, np.sqrt(kept), 0.5 * float(kept @ kept), point, None)
+        clipped = np.maximum(point, 0.0)
+        return ConeProjection(
+            point=clipped,
+            factor=np.sqrt(clipped),
+            half_square=0.5 * float(clipped @ clipped),
+            eigenvalues=point,
+            eigenvectors=None,
+        )
 
-    def curvature_rows(self, projection: Projection, planes: FloatArray) -> FloatArray:
-        """Keep the entries that are not clipped."""
+    def curvature_rows(self, projection: ConeProjection, planes: FloatArray) -> FloatArray:
+        """Zero the entries that are clipped."""
         rows: FloatArray = planes * (projection.eigenvalues > 0.0)
         return rows
 
     def regulariser(self, scale: FloatArray) -> FloatArray:
-        """One weight a feature."""
+        """Return the squared scale of each feature."""
         return scale * scale
 
     def smallest_ratio(self, point: FloatArray, scale: FloatArray) -> float:
@@ -130,15 +155,15 @@ class DiagonalCone:
         return float((point / (scale * scale)).min())
 
     def from_factor(self, factor: FloatArray) -> FloatArray:
-        """Squares."""
+        """Return the squares."""
         return factor * factor
 
     def descent_factor(self, point: FloatArray) -> FloatArray:
-        """Square roots of the negative entries."""
+        """Return the square roots of the negative entries."""
         return np.sqrt(np.maximum(-point, 0.0))
 
     def factor_gradient(self, factor: FloatArray, point: FloatArray) -> FloatArray:
-        """2 l g."""
+        """Return 2 l g."""
         return 2.0 * factor * point
 
     def stack(self, factor: FloatArray, addition: FloatArray) -> FloatArray:

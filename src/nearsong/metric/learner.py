@@ -1,11 +1,10 @@
-"""Vectors + who is relevant -> a metric: the scikit-learn face of metric learning to rank (paper II-B)."""
+"""Vectors + relevant songs -> a metric: metric learning to rank as a scikit-learn estimator (paper II-B)."""
 
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +16,7 @@ from nearsong.metric.oracles.kernel import LOSS_CODES
 from nearsong.metric.queries import ItemLists, QuerySet
 from nearsong.metric.solver import RankingSolver, Round, Solution
 from nearsong.metric.stochastic import BatchSettings, solve_in_batches
+from nearsong.types import FloatArray
 from nearsong.validation import (
     check_choice,
     check_count,
@@ -27,58 +27,68 @@ from nearsong.validation import (
     check_square_relation,
 )
 
-FloatArray = npt.NDArray[np.float64]
-
 _DEFAULT_K = {"precision_at_k": 10}
 _RANK_TOLERANCE = 1e-9  # of the largest eigenvalue
+MAX_FULL_SONGS = 20_000
+"""Songs up to which a fit uses all queries in every round by default."""
+
+_DEFAULT_BATCH = 1_000
 
 
 class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a Mahalanobis metric under which relevant songs rank before irrelevant ones.
 
-    Minimises ``trace(W) + C * mean_q slack_q`` over positive semi-definite W, where ``slack_q`` is the convex
-    upper bound of the ranking loss of query q (McFee and Lanckriet, ICML 2010), to a certified relative gap.
+    Metric learning to rank (McFee and Lanckriet, ICML 2010) solves::
+
+        min over W >= 0 (PSD):  trace(W) + (C / n) * sum_q slack_q(W)
+        slack_q(W) = max over rankings y:  Delta(y_q, y) - <W, psi(q, y_q) - psi(q, y)>
+
+    where ``Delta`` is the ranking loss, ``y_q`` a correct ranking of query q and ``psi`` the partial-order feature
+    (paper eq. 4). The problem is convex; the fit stops at a certified relative gap to its optimum.
 
     Parameters
     ----------
     loss : {"auc", "mrr", "ndcg", "map", "precision_at_k"}, default="auc"
-        The ranking measure whose loss is bounded.
+        The ranking score to optimise; ``Delta`` is how much lower a ranking scores than a correct one.
     C : float, default=1.0
         Weight of the slack against the trace. Its useful range depends on the scale of X; when it is so small that
-        W = 0 is optimal, a warning names the value above which it is not.
+        W = 0 is optimal, a warning names the threshold.
     k : int or None, default=None
-        Cut of ``ndcg`` and ``precision_at_k``. None is the whole list for ``ndcg`` and 10 for ``precision_at_k``.
+        Cut-off of ``ndcg`` and ``precision_at_k``. None is the whole list for ``ndcg`` and 10 for
+        ``precision_at_k``.
     diagonal : bool, default=False
-        Learn one weight a feature instead of a full matrix.
+        Learn one weight per feature instead of a full matrix.
     tol : float, default=1e-3
         Certified relative gap to the optimum at which to stop. With batches: relative change of the mean objective.
     max_rounds : int, default=300
-        Most calls of the separation oracle.
+        Maximum number of calls of the separation oracle.
     batch_size : int or None, default=None
-        Queries a round; None uses all of them, up to 20,000 songs, and batches of 1,000 above.
+        Queries per round. None uses all of them up to 20,000 songs, and batches of 1,000 above.
     warm_start : bool, default=False
         Start from the metric of the previous fit.
     random_state : int, RandomState or None, default=None
-        Chooses the batches; a full fit has nothing random in it.
+        Seed of the batches; a full fit is deterministic.
     verbose : bool, default=False
-        Print a line a round.
+        Print one line per round.
     callback : callable or None, default=None
-        Called with a ``Round`` after every oracle call; a true answer ends the fit with the best metric so far.
+        Called with a `Round` after every oracle call; if it returns a true value, the fit stops with the best metric
+        so far.
 
     Attributes
     ----------
     components_ : ndarray of shape (rank, n_features)
-        L with W = L'L, rows by falling eigenvalue. A zero metric has one row of zeros.
+        L with W = L'L, rows by decreasing eigenvalue. A zero metric has one row of zeros.
     history_ : list of Round
         Objective, lower bound, relative gap, slack, constraints and seconds of every round.
     n_rounds_ : int
-        Oracle calls.
+        Number of oracle calls.
     converged_ : bool
         Whether the gap reached ``tol``.
     objective_, lower_bound_, gap_ : float
-        The value reached, what no metric can go below, and their relative distance (NaN with batches).
+        The objective at W, a certified lower bound of the optimum, and their relative distance. Bound and gap are
+        NaN with batches.
     n_skipped_queries_ : int
-        Songs that have no relevant or no irrelevant song and taught nothing.
+        Songs without a relevant or without an irrelevant song, which cannot be queries.
 
     Examples
     --------
@@ -124,16 +134,25 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Parameters
         ----------
         X : array-like of shape (n_songs, n_features)
+            One vector per song.
         y : array-like of shape (n_songs,) or sparse matrix of shape (n_songs, n_songs)
             Class labels (songs of the same class are relevant), or relevance: entry (q, i) non-zero means song i is
-            relevant for query q. The relation is directed; the diagonal is disregarded.
+            relevant for query q. The relation is directed; its diagonal is ignored.
         ignored : sparse matrix of shape (n_songs, n_songs) or None
-            Pairs that are neither relevant nor irrelevant, such as songs by the same artist. Wins over ``y``.
+            Pairs that are neither relevant nor irrelevant, such as songs by the same artist. Takes precedence over
+            ``y``.
+
+        Raises
+        ------
+        InvalidInputError
+            If a parameter or a shape cannot work.
+        NoUsableQueryError
+            If no song has both a relevant and an irrelevant song.
         """
         self._check_parameters()
         X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")
         queries = _query_set(X, y, ignored)
-        self._tell_about_skipped(queries)
+        self._warn_about_skipped(queries)
         start = self._start()
         batch = self._batch_size(len(X))
         if batch is None:
@@ -154,21 +173,27 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 start,
                 self._report,
             )
-        return self._keep(solution, queries)
+        return self._store(solution, queries)
 
     def fit_path(
         self, X: Any, y: Any, Cs: Sequence[float] | None = None, ignored: Any = None
     ) -> list["MetricLearningToRank"]:
-        """Return one fitted copy for every C, ascending; cheaper than as many fits.
+        """Fit a copy for every C, which is cheaper than separate fits.
 
-        Cutting planes do not depend on C, so all values share one bundle, and each starts from the metric of the
-        next larger C, which spans all the directions that the smaller one can use.
+        Cutting planes do not depend on C, so all values share them, and each fit starts from the metric of the next
+        larger C.
 
         Parameters
         ----------
         X, y, ignored
-            As for ``fit``.
-        Cs : sequence of float, default: the paper's 10^-2, 10^-1, ..., 10^9
+            As in `fit`.
+        Cs : sequence of float, optional
+            By default the grid of the paper: 10^-2, 10^-1, ..., 10^9.
+
+        Returns
+        -------
+        list of MetricLearningToRank
+            One fitted copy for each C, in ascending order.
         """
         self._check_parameters()
         given = 10.0 ** np.arange(-2, 10) if Cs is None else np.atleast_1d(np.asarray(Cs, dtype=object))
@@ -177,7 +202,7 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             raise InvalidInputError("Cs is empty; give at least one value of C.")
         X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")
         queries = _query_set(X, y, ignored)
-        self._tell_about_skipped(queries)
+        self._warn_about_skipped(queries)
         path = []
         start: FloatArray | None = None
         with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
@@ -187,19 +212,28 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 fitted.n_features_in_ = X.shape[1]
                 if hasattr(self, "feature_names_in_"):
                     fitted.feature_names_in_ = self.feature_names_in_
-                path.append(fitted._keep(solution, queries, quiet_zero=True))
+                path.append(fitted._store(solution, queries, quiet_zero=True))
                 start = solution.factor
         return path[::-1]
 
     def transform(self, X: Any) -> FloatArray:
-        """Project songs so that plain Euclidean distance is the learned one: ``X @ components_.T``."""
+        """Project songs so that Euclidean distance is the learned one: ``X @ components_.T``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_songs, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_songs, rank)
+        """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         projected: FloatArray = X @ self.components_.T
         return projected
 
     def get_mahalanobis_matrix(self) -> FloatArray:
-        """Return W, symmetric and positive semi-definite."""
+        """Return W = L'L, a symmetric positive semi-definite array of shape (n_features, n_features)."""
         check_is_fitted(self)
         matrix: FloatArray = self.components_.T @ self.components_
         return (matrix + matrix.T) / 2.0
@@ -231,20 +265,20 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _batch_size(self, n: int) -> int | None:
         if self.batch_size is None:
-            return None if n <= 20_000 else 1_000
+            return None if n <= MAX_FULL_SONGS else _DEFAULT_BATCH
         return None if self.batch_size >= n else self.batch_size
 
     def _start(self) -> FloatArray | None:
-        """Return the factor of the previous fit, if it is to be used."""
+        """Return the factor of the previous fit with ``warm_start``, else None."""
         if not self.warm_start or not hasattr(self, "components_"):
             return None
-        before: FloatArray = self.components_
-        if before.shape[1] != self.n_features_in_:
+        previous: FloatArray = self.components_
+        if previous.shape[1] != self.n_features_in_:
             raise InvalidInputError(
-                f"X has {self.n_features_in_} features and the metric to start from {before.shape[1]}; set "
-                "warm_start=False or fit a clone."
+                f"X has {self.n_features_in_} features, but the metric of the previous fit has {previous.shape[1]}; "
+                "set warm_start=False or fit a clone."
             )
-        return np.sqrt(np.einsum("ij,ij->j", before, before)) if self.diagonal else before
+        return np.sqrt(np.einsum("ij,ij->j", previous, previous)) if self.diagonal else previous
 
     def _report(self, record: Round) -> object:
         if self.verbose:
@@ -254,19 +288,19 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             )
         return self.callback(record) if self.callback is not None else None
 
-    def _tell_about_skipped(self, queries: QuerySet) -> None:
+    def _warn_about_skipped(self, queries: QuerySet) -> None:
         self.n_skipped_queries_ = queries.n_skipped
         if queries.n_skipped:
             total = len(queries.relevant.start)
             warnings.warn(
                 f"{queries.n_skipped} of {total} songs have no relevant or no irrelevant song and are skipped as "
-                "queries; they still count as songs to be ranked.",
+                "queries; they are still ranked for other queries.",
                 UserWarning,
                 stacklevel=3,
             )
 
-    def _keep(self, solution: Solution, queries: QuerySet, quiet_zero: bool = False) -> Self:
-        """Store the solution as rank-revealed components, and warn about what the user should know."""
+    def _store(self, solution: Solution, queries: QuerySet, quiet_zero: bool = False) -> Self:
+        """Store the solution with rank-revealed components; warn if it did not converge or is zero."""
         self.components_ = _rank_revealed(solution.factor, self.diagonal)
         self.history_ = solution.history
         self.n_rounds_ = len(solution.history)
@@ -277,7 +311,7 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.n_skipped_queries_ = queries.n_skipped
         if not solution.converged:
             reached = (
-                f"at a gap of {self.gap_:.2g}, above"
+                f"with a gap of {self.gap_:.2g}, above"
                 if np.isfinite(self.gap_)
                 else "while the mean objective of the batches still changed by more than"
             )
@@ -287,18 +321,18 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 stacklevel=3,
             )
         elif not self.components_.any() and not quiet_zero:
-            warnings.warn(_why_zero(self.C, solution.zero_up_to), UserWarning, stacklevel=3)
+            warnings.warn(_zero_message(self.C, solution.zero_up_to), UserWarning, stacklevel=3)
         return self
 
 
-def _why_zero(C: float, zero_up_to: float) -> str:
-    """Say why the best metric is zero, and what to do."""
+def _zero_message(C: float, zero_up_to: float) -> str:
+    """Return why the optimal metric is zero and what to do."""
     if np.isinf(zero_up_to):
         return (
-            "the learned metric is zero, and so it is for every C: no direction of X has relevant songs nearer than "
-            "irrelevant ones, or k is so large that every ranking scores the same. Check y, or lower k."
+            "the learned metric is zero for every C: no direction of X has relevant songs nearer than irrelevant "
+            "ones, or k is so large that every ranking scores the same. Check y, or lower k."
         )
-    if zero_up_to < C:  # cut losses only: where no metric fills the first k places, each may cost more than none
+    if zero_up_to < C:  # losses with a cut-off only: every non-zero metric may cost more than zero
         return (
             f"the learned metric is zero: C={C:g} or k is too small for this data. Try a larger k, another loss or a "
             "much larger C."
@@ -307,7 +341,7 @@ def _why_zero(C: float, zero_up_to: float) -> str:
 
 
 def _query_set(X: FloatArray, y: Any, ignored: Any) -> QuerySet:
-    """Read labels or a relation into lists, and make sure that something can be learned."""
+    """Turn labels or a relation into lists of relevant songs; refuse data without a usable query."""
     n = len(X)
     if y is None:
         raise InvalidInputError(
@@ -328,14 +362,14 @@ def _query_set(X: FloatArray, y: Any, ignored: Any) -> QuerySet:
     queries = QuerySet.from_lists(relevant, lists)
     if len(queries.usable) == 0:
         raise NoUsableQueryError(
-            f"none of the {n} songs has both a relevant and an irrelevant song; with labels, at least two classes "
-            "are needed and one of them with two songs."
+            f"none of the {n} songs has both a relevant and an irrelevant song; labels need at least two classes, "
+            "one of them with two songs."
         )
     return queries
 
 
 def _rank_revealed(factor: FloatArray, diagonal: bool) -> FloatArray:
-    """Return L with orthogonal rows by falling size, without those that are numerically zero."""
+    """Return L with orthogonal rows of decreasing norm, without rows that are numerically zero."""
     if diagonal:
         nonzero = np.flatnonzero(factor**2 > _RANK_TOLERANCE * float((factor**2).max()))
         order = nonzero[np.argsort(-factor[nonzero], kind="stable")]

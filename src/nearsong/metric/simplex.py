@@ -1,4 +1,4 @@
-"""The small quadratic program inside a bundle step: maximise c'a - a'Ha/2 over a >= 0, sum(a) = C."""
+"""A small concave quadratic program -> its maximiser on the simplex: c'a - a'Ha/2 over a >= 0, sum(a) fixed."""
 
 import numpy as np
 from numba import njit
@@ -6,10 +6,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def maximise_on_simplex(H, c, weights, tolerance, max_steps):  # type: ignore[no-untyped-def]
-    """Improve ``weights`` (feasible, changed in place) until no exchange of mass gains more than ``tolerance``.
+    """Improve the feasible ``weights`` in place until no exchange of mass gains more than ``tolerance``.
 
-    Sequential minimal optimisation: move mass from the coordinate that gives the largest second-order gain to the
-    one with the steepest slope. Exact line search, so the objective never falls.
+    Sequential minimal optimisation: move mass to the coordinate with the steepest slope from the one with the largest
+    second-order gain. The line search is exact, so the objective never falls.
     """
     slope = c - H @ weights
     total = weights.sum()
@@ -42,5 +42,5 @@ def maximise_on_simplex(H, c, weights, tolerance, max_steps):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _curvature(H, i, j):  # type: ignore[no-untyped-def]
-    """Return the curvature along e_i - e_j, kept above zero for planes that coincide."""
+    """Return the curvature along e_i - e_j, bounded above zero for identical planes."""
     return max(H[i, i] + H[j, j] - 2.0 * H[i, j], 1e-14 * (H[i, i] + H[j, j]) + 1e-300)

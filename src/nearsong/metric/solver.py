@@ -1,13 +1,13 @@
-"""The optimum of metric learning to rank, with a certificate (paper Algorithm 1).
+"""Vectors and relevant songs -> the optimal metric, with a certificate of optimality (paper Algorithm 1).
 
     min over W >= 0:  trace(W) + C * mean_q slack_q(W)
 
-Every call of the oracle is a *round* and leaves a cutting plane behind. Three phases share the planes:
+Every call of the oracle is a *round* and adds a cutting plane. Three phases share the planes:
 
-1. *descent*: L-BFGS on the factor L of W = L'L, from the directions in which the first plane says W should grow.
-   It comes within a percent in some twenty rounds, but proves nothing.
-2. *bundle*: proximal steps on the model of all planes, until the model predicts no worthwhile decrease.
-3. *certificate*: the same steps with ever weaker proximity, so that planes are cut where the lower bound is
+1. *descent*: L-BFGS on the factor L of W = L'L, started along the directions of steepest descent at W = 0. It comes
+   within a percent of the optimum in about twenty rounds, but gives no lower bound.
+2. *bundle*: proximal steps on the model of all planes, until the predicted decrease is negligible.
+3. *certificate*: the same steps with a weaker and weaker proximal term, which adds planes where the lower bound is
    loose, until objective and bound agree to ``tol``.
 """
 
@@ -21,23 +21,43 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from nearsong.metric.bundle import Bundle
-from nearsong.metric.cones import Cone, DiagonalCone, FloatArray, PSDCone
+from nearsong.metric.cones import Cone, DiagonalCone, PSDCone
 from nearsong.metric.coordinates import Coordinates
 from nearsong.metric.order_feature import RankingOracle
 from nearsong.metric.queries import QuerySet
+from nearsong.types import FloatArray
 
 _DESCENT_ROUNDS = 60
-_DESCENT_PATIENCE = 4  # rounds over which the decrease is judged
+_DESCENT_PATIENCE = 4  # rounds over which the decrease is measured
 _DESCENT_STALL = 3.0  # in units of tol: below this decrease the bundle takes over
-_SERIOUS = 0.05  # share of the predicted decrease that moves the centre
-_PREDICTION_DONE = 0.5  # in units of tol: the phase switch from bundle to certificate
-_LEVEL = 0.3  # the model should promise this share of the gap in the certificate phase
-_KICK = 3.0  # factor on mu in the certificate phase
-_MU_RANGE = 1e30  # how far mu may go from where it began
+_SERIOUS_STEP_RATIO = 0.05  # share of the predicted decrease from which on a step moves the centre
+_PREDICTION_DONE = 0.5  # in units of tol: predicted decrease at which the certificate phase starts
+_PREDICTED_GAP_SHARE = 0.3  # share of the gap that the model should predict in the certificate phase
+_MU_FACTOR = 3.0  # change of mu in the certificate phase
+_MU_RANGE = 1e30  # largest ratio of mu to its first value
 
 
 class Round(NamedTuple):
-    """One oracle call. Objectives are of the whole problem, seconds of this round alone; rank is of the factor."""
+    """One oracle call of a fit.
+
+    Attributes
+    ----------
+    round : int
+        Its number, from 1.
+    phase : {"start", "descent", "bundle", "certificate", "batch"}
+    objective, best : float
+        The objective at the metric of this round, and the lowest so far; a running mean with batches.
+    lower_bound, gap : float
+        The certified lower bound and its relative distance from ``best``; NaN with batches.
+    slack : float
+        The mean slack over queries.
+    constraints : int
+        Cutting planes in the bundle.
+    rank : int
+        Rows of the factor L.
+    oracle_seconds, solver_seconds : float
+        Time of this round in the oracle, and outside it.
+    """
 
     round: int
     phase: str
@@ -57,7 +77,20 @@ Callback = Callable[[Round], object]
 
 @dataclass
 class Solution:
-    """The best metric found, as a factor in the user's coordinates, and how it was found."""
+    """The best metric of a fit and how it was reached.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (rank, n_features), or (n_features,) for a diagonal metric
+        L with W = L'L in the user's coordinates.
+    objective, lower_bound : float
+        The objective at W and a certified lower bound of the optimum.
+    converged : bool
+        Whether the relative gap is at most ``tol``.
+    zero_up_to : float
+        The largest C for which W = 0 is optimal.
+    history : list of Round
+    """
 
     factor: FloatArray
     objective: float
@@ -68,7 +101,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """Certified relative distance from the optimum."""
+        """The certified relative distance from the optimum."""
         return relative_gap(self.objective, self.lower_bound)
 
 
@@ -77,19 +110,19 @@ def relative_gap(objective: float, lower_bound: float) -> float:
     return (objective - lower_bound) / objective if objective > 0.0 else 0.0
 
 
-class _Enough(StopIteration):
-    """Ends the descent from inside scipy's loop."""
+class _Stop(StopIteration):
+    """Stops the fit: the rounds are used up, or the callback asked for it."""
 
 
 class RankingSolver:
-    """Solves one ranking problem for one or many values of C; planes are shared between them.
+    """Solves a ranking problem for one or more values of C, which share the cutting planes.
 
-    Use as a context manager: it owns the oracle's threads.
+    Use it as a context manager: it owns the threads of the oracle.
     """
 
     def __init__(self, X: FloatArray, queries: QuerySet, loss: str, k: int | None, diagonal: bool) -> None:
         self.coordinates = Coordinates.of(X, diagonal)
-        self.oracle = RankingOracle(self.coordinates.enter(X), queries, loss, k, diagonal)
+        self.oracle = RankingOracle(self.coordinates.transform(X), queries, loss, k, diagonal)
         self.cone: Cone = DiagonalCone() if diagonal else PSDCone()
         self.bundle = Bundle(self.cone, self.coordinates.scale)
         self._zero_gradient: FloatArray | None = None
@@ -109,9 +142,9 @@ class RankingSolver:
         start: FloatArray | None = None,
         callback: Callback | None = None,
     ) -> Solution:
-        """Minimise to a certified relative gap of ``tol``, or until ``max_rounds`` oracle calls are spent."""
+        """Minimise to a certified relative gap of ``tol``, or until ``max_rounds`` oracle calls."""
         run = _Run(self, C, tol, max_rounds, callback)
-        with self.oracle.one_blas_thread(), contextlib.suppress(_Enough):
+        with self.oracle.one_blas_thread(), contextlib.suppress(_Stop):
             factor = run.begin(None if start is None else self.coordinates.factor_in(start))
             if factor is not None:
                 run.descend(factor)
@@ -140,9 +173,9 @@ class _Run:
         return relative_gap(self.best, self.lower_bound)
 
     def visit(self, factor: FloatArray, phase: str) -> tuple[float, FloatArray]:
-        """Call the oracle, keep its plane, and return objective and gradient of the slack."""
+        """Call the oracle, add its plane, and return the objective and the gradient of the slack."""
         if len(self.history) >= self.max_rounds:
-            raise _Enough
+            raise _Stop
         started = time.perf_counter()
         plane = self.solver.oracle.cutting_plane(factor)
         oracle_seconds = time.perf_counter() - started
@@ -170,7 +203,7 @@ class _Run:
         self._clock = now
         self.history.append(record)
         if self.callback is not None and self.callback(record):
-            raise _Enough
+            raise _Stop
         return objective, plane.gradient
 
     def begin(self, start: FloatArray | None) -> FloatArray | None:
@@ -183,7 +216,7 @@ class _Run:
             self.visit(zero, "start")
         assert solver._zero_gradient is not None
         growth = self.cone.descent_factor(regulariser + C * solver._zero_gradient)
-        if self.zero_up_to >= C or not np.any(growth):  # the second: C is above it by no more than rounding
+        if self.zero_up_to >= C or not np.any(growth):  # the second: C exceeds it by rounding only
             self.best = C * solver._zero_slack
             self.lower_bound = min(C, self.zero_up_to) * solver._zero_slack
             self.best_factor = np.zeros_like(np.atleast_1d(regulariser[:1]))
@@ -197,11 +230,11 @@ class _Run:
         size = float(np.sum(growth * growth))
         if size == 0.0:
             return start
-        # L = 0 is a saddle: give every direction that wants to grow a little to grow from.
+        # L = 0 is a saddle point: add a little of every direction of descent to start from.
         return self.cone.stack(start, growth * np.sqrt(1e-2 * float(np.sum(start * start)) / size))
 
     def _to_half_margin(self, factor: FloatArray) -> FloatArray:
-        """Scale a factor until the plane at zero promises half a margin: where the first hinges let go."""
+        """Scale a factor so that the plane at zero predicts a decrease of half a margin."""
         gradient = self.solver._zero_gradient
         assert gradient is not None
         decrease = -float(np.vdot(gradient, self.cone.from_factor(factor)))
@@ -210,7 +243,7 @@ class _Run:
 
     @property
     def zero_up_to(self) -> float:
-        """Return the C up to which W = 0 is optimal: there the plane at zero is already dual feasible."""
+        """The largest C for which W = 0 is optimal: up to there the plane at zero is dual feasible."""
         gradient = self.solver._zero_gradient
         assert gradient is not None
         worst = self.cone.smallest_ratio(gradient, self.bundle.scale)
@@ -228,15 +261,15 @@ class _Run:
         slope_0 = trace + self.C * float(np.vdot(zero, point))
         value_1, gradient = self.visit(factor, "start")
         slope_1 = trace + self.C * float(np.vdot(gradient, point))
-        if slope_1 <= 0.0:  # still falling: keep it, L-BFGS goes further
+        if slope_1 <= 0.0:  # still descending: L-BFGS continues from here
             return factor
         scaled: FloatArray = factor * np.sqrt(_cubic_minimum(value_0, slope_0, value_1, slope_1))
         return scaled
 
     def descend(self, factor: FloatArray) -> None:
-        """Run L-BFGS on the factor until it no longer pays."""
+        """Run L-BFGS on the factor until the objective stalls."""
         shape = factor.shape
-        trail: list[float] = []
+        values: list[float] = []
 
         def objective(flat: FloatArray) -> tuple[float, FloatArray]:
             point = flat.reshape(shape)
@@ -245,10 +278,10 @@ class _Run:
             return value, self.cone.factor_gradient(point, total).ravel()
 
         def stalled(intermediate_result: OptimizeResult) -> None:
-            trail.append(float(intermediate_result.fun))
-            if len(trail) > _DESCENT_PATIENCE:
-                decrease = trail[-1 - _DESCENT_PATIENCE] - trail[-1]
-                if decrease <= _DESCENT_STALL * self.tol * trail[-1]:
+            values.append(float(intermediate_result.fun))
+            if len(values) > _DESCENT_PATIENCE:
+                decrease = values[-1 - _DESCENT_PATIENCE] - values[-1]
+                if decrease <= _DESCENT_STALL * self.tol * values[-1]:
                     raise StopIteration
 
         minimize(
@@ -278,21 +311,15 @@ class _Run:
             objective, _ = self.visit(step.projection.factor, "certificate" if certifying else "bundle")
             ratio = (centre_value - objective) / max(predicted, 1e-300)
             promised = predicted / max(centre_value - self.lower_bound, 1e-300)
-            if objective < centre_value and ratio > _SERIOUS:
+            serious = objective < centre_value and ratio > _SERIOUS_STEP_RATIO
+            if serious:
                 centre, centre_value = step.projection.point, objective
-                if ratio > 0.4 and not certifying:
-                    mu /= 2.0
-            elif ratio < -0.5 and not certifying:
-                mu *= 1.5
-            if certifying and promised < _LEVEL:
-                mu /= _KICK
-            elif certifying and promised > 2.0 * _LEVEL:
-                mu *= _KICK
+            mu = _certifying_mu(mu, promised) if certifying else _descending_mu(mu, ratio, serious)
             if not first_mu / _MU_RANGE < mu < first_mu * _MU_RANGE:
-                return  # not proximity but rounding keeps the bound away
+                return  # rounding, not the proximal term, keeps the bound from closing
 
     def _first_mu(self, centre: FloatArray) -> float:
-        """Return a proximity that lets the first step move the centre by about a third of its size."""
+        """Return the proximal weight with which the first step moves the centre by about a third of its norm."""
         residual = self.bundle.regulariser + self.C * self.bundle.newest_gradient
         assert self.solver._zero_gradient is not None
         growth = self.cone.descent_factor(self.bundle.regulariser + self.C * self.solver._zero_gradient)
@@ -306,11 +333,29 @@ class _Run:
         return Solution(
             factor=self.solver.coordinates.factor_out(self.best_factor),
             objective=self.best,
-            lower_bound=min(self.lower_bound, self.best),  # above it by rounding alone
+            lower_bound=min(self.lower_bound, self.best),  # may exceed it by rounding
             converged=self.gap <= self.tol,
             zero_up_to=self.zero_up_to,
             history=self.history,
         )
+
+
+def _descending_mu(mu: float, ratio: float, serious: bool) -> float:
+    """Return the next proximal weight in the bundle phase, from actual over predicted decrease."""
+    if serious and ratio > 0.4:
+        return mu / 2.0
+    if not serious and ratio < -0.5:
+        return mu * 1.5
+    return mu
+
+
+def _certifying_mu(mu: float, promised: float) -> float:
+    """Return the next proximal weight in the certificate phase, from the share of the gap that was predicted."""
+    if promised < _PREDICTED_GAP_SHARE:
+        return mu / _MU_FACTOR
+    if promised > 2.0 * _PREDICTED_GAP_SHARE:
+        return mu * _MU_FACTOR
+    return mu
 
 
 def _cubic_minimum(value_0: float, slope_0: float, value_1: float, slope_1: float) -> float:

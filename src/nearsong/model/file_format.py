@@ -1,26 +1,23 @@
 """A model <-> one file: an ``.npz`` of plain arrays with a JSON header, a version and a checksum; no pickle."""
 
-import contextlib
 import hashlib
 import io
 import json
 import os
-import secrets
-import stat
 import zipfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from nearsong.atomic_write import atomic_write
 from nearsong.errors import InvalidInputError, ModelFileError
 from nearsong.model.plain_arrays import array_names, read_array
 
 FORMAT = "nearsong model"
-VERSION = 1
+VERSION = 4
 _HEADER = "header"
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -28,28 +25,14 @@ Model = TypeVar("Model")
 
 
 def save_file(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write header and arrays to a file, by way of another one beside it that takes its place when complete."""
+    """Write header and arrays to a file, which is replaced atomically."""
     signed = _signed(header, arrays)
-    target = Path(os.path.realpath(path)) if "\0" not in os.fspath(path) else Path(path)  # through links
-    folder = target.parent
-    name = folder / f".{target.name}.{secrets.token_hex(6)}.part"
     try:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with atomic_write(path) as file:
+            _write(file, signed, arrays)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ModelFileError(f"{target}: cannot be written ({reason}); check the folder.") from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            _write(file, signed, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except OSError as error:
-        raise ModelFileError(f"{target}: cannot be written ({error.strerror}); check the folder and disk.") from error
-    finally:
-        name.unlink(missing_ok=True)
-    _sync_folder(folder)
+        raise ModelFileError(f"{os.fspath(path)}: cannot be written ({reason}); check the folder.") from error
 
 
 def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -60,12 +43,12 @@ def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def load_bytes(data: bytes, build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
-    """Read what :func:`to_bytes` made, as :func:`load_file` does."""
-    return _built(io.BytesIO(data), "a model kept in the library", build)
+    """Read and check bytes of :func:`to_bytes`, as :func:`load_file` does."""
+    return _built(io.BytesIO(data), "a stored model", build)
 
 
 def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
-    """Read a file, refuse it if anything is wrong, and return what ``build(header, arrays)`` makes of it."""
+    """Read and check a file, and return ``build(header, arrays)``."""
     try:
         file = open(path, "rb")  # noqa: SIM115 - only a failure to open it is to be caught here
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -80,7 +63,7 @@ def _built(file: Any, name: str, build: Callable[[Mapping[str, Any], Arrays], Mo
     try:
         return build(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{name}: its parts do not fit together ({error}); train it anew.") from error
+        raise ModelFileError(f"{name}: its parts do not fit together ({error}); train it again.") from error
 
 
 def _signed(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
@@ -89,11 +72,11 @@ def _signed(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
         text = _canonical({"format": FORMAT, "version": VERSION, **header})
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"trained_on cannot be written as JSON ({error}); use numbers, texts and lists."
+            f"trained_on cannot be written as JSON ({error}); use numbers, strings and lists."
         ) from error
-    facts: dict[str, Any] = json.loads(text)
-    facts["checksum"] = _checksum(facts, arrays)
-    return facts
+    signed: dict[str, Any] = json.loads(text)
+    signed["checksum"] = checksum(signed, arrays)
+    return signed
 
 
 def _write(file: Any, signed: Mapping[str, Any], arrays: Arrays) -> None:
@@ -102,13 +85,13 @@ def _write(file: Any, signed: Mapping[str, Any], arrays: Arrays) -> None:
 
 def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     foreign = ModelFileError(
-        f"{path}: is not a nearsong model, or was cut short; give a file that SimilarityModel.save wrote."
+        f"{path}: is not a nearsong model, or is truncated; give a file written by SimilarityModel.save."
     )
-    damaged = ModelFileError(f"{path}: was changed or damaged after it was written; copy it again or train anew.")
+    damaged = ModelFileError(f"{path}: was changed or damaged after it was written; copy it again or train it again.")
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
-            # our files are never compressed, so that none can grow beyond its size while it is read
+            # our files are never compressed, so that none can expand in memory
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
                 raise foreign
             if f"{_HEADER}.npy" not in names:
@@ -124,12 +107,12 @@ def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[A
             if version != VERSION:
                 raise _other_version(path, version)
             arrays = {name: read_array(archive, name) for name in array_names(archive) if name != _HEADER}
-        whole = header.pop("checksum", None) == _checksum(header, arrays)
+        is_intact = header.pop("checksum", None) == checksum(header, arrays)
     except ModelFileError:
         raise
-    except Exception as error:  # damaged bytes raise of everything
+    except Exception as error:  # damaged bytes raise all kinds of errors
         raise damaged from error
-    if not whole:
+    if not is_intact:
         raise damaged
     return header, arrays
 
@@ -139,7 +122,7 @@ def _other_version(path: str, version: Any) -> ModelFileError:
         return ModelFileError(
             f"{path}: has format {version}, written by a newer nearsong; this one reads {VERSION}, so upgrade it."
         )
-    return ModelFileError(f"{path}: has format {version!r}, which this nearsong does not read; train it anew.")
+    return ModelFileError(f"{path}: has format {version!r}, which this nearsong does not read; train it again.")
 
 
 def _parse(array: npt.NDArray[Any]) -> dict[str, Any] | None:
@@ -150,30 +133,31 @@ def _parse(array: npt.NDArray[Any]) -> dict[str, Any] | None:
     return header if isinstance(header, dict) else None
 
 
-def _canonical(facts: Mapping[str, Any]) -> str:
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _canonical(header: Mapping[str, Any]) -> str:
+    return json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _bytes_of(text: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def _checksum(header: Mapping[str, Any], arrays: Arrays) -> str:
+def checksum(header: Mapping[str, Any], arrays: Arrays) -> str:
+    """Return a checksum of everything in a model file."""
     digest = hashlib.sha256(_canonical(header).encode())
     for name in sorted(arrays):
         _add_array(digest, name, arrays[name])
     return digest.hexdigest()
 
 
-def fingerprint(histograms: npt.NDArray[Any], *relations: Any) -> str:
-    """Return a short name for training data: the same for the same songs and the same relations."""
+def fingerprint(vectors: npt.NDArray[Any], *relations: Any) -> str:
+    """Return a hash of training data: the same for the same songs and the same relations."""
     digest = hashlib.sha256()
-    _add_array(digest, "histograms", histograms)
+    _add_array(digest, "histograms", vectors)
     for relation in relations:
         if relation is not None and not sp.issparse(relation) and np.ndim(relation) == 1:
             _add_array(digest, "labels", np.unique(relation, return_inverse=True)[1].astype(np.int64))
         elif relation is not None:
-            matrix = sp.csr_array(relation, copy=True)  # what follows writes into it
+            matrix = sp.csr_array(relation, copy=True)  # canonicalised in place below
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
             matrix.sort_indices()
@@ -185,15 +169,3 @@ def fingerprint(histograms: npt.NDArray[Any], *relations: Any) -> str:
 def _add_array(digest: Any, name: str, array: npt.NDArray[Any]) -> None:
     digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
     digest.update(np.ascontiguousarray(array).tobytes())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where folders can be synced."""
-    if os.name != "posix":
-        return
-    with contextlib.suppress(OSError):  # the file is there; this is for the worst case only
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

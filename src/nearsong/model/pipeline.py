@@ -1,13 +1,11 @@
-"""The chain: a file, its samples or its frames -> histograms -> a place where distance is dissimilarity.
+"""The chain: a file, its samples or its frames -> song vector -> embedding whose distances are dissimilarity.
 
-The only module where the stages meet. A model is what one keeps: the codebook, tau, PPK, PCA and the metric, and
-what it was trained on, in one file.
+The only module that combines the stages. A model is an encoder, a projector and a record of its training.
 """
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -17,38 +15,46 @@ from nearsong.audio import DeltaMFCC
 from nearsong.encoding import Codebook
 from nearsong.errors import AudioError, InvalidInputError
 from nearsong.metric import MetricLearningToRank
-from nearsong.model.ear import Ear, EncodedFile
-from nearsong.model.encoder import Encoder
+from nearsong.model.encoders import CodewordEncoder, EncodedFile, Quantizer, SongEncoder, joined
+from nearsong.model.encoders.registry import build_encoder
 from nearsong.model.file_format import fingerprint, load_bytes, load_file, save_file, to_bytes
-from nearsong.model.views import FloatArray, View, learn_view
-from nearsong.validation import check_positive, check_vectors
+from nearsong.model.fused_projector import FusedProjector
+from nearsong.model.projection import Projection, learn_projection
+from nearsong.model.projector import MetricProjector, Projector
+from nearsong.types import FloatArray
+from nearsong.validation import check_positive
 
 Path = str | os.PathLike[str]
+
+PROJECTORS: dict[str, type[Projector]] = {
+    projector.kind: projector for projector in (MetricProjector, FusedProjector)
+}
+"""What may turn song vectors into embeddings."""
+
+_PROJECTOR_PREFIX = "projector_"
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarityModel:
-    """What listeners find similar, as a place for every sound.
+    """Maps songs to embeddings whose distances reflect what listeners find similar.
 
-    Make one with :meth:`learn` or :meth:`load`.
+    Create one with :meth:`learn` or :meth:`load`.
 
     Parameters
     ----------
-    encoders : sequence of Encoder
-        What makes histograms of frames.
-    views : sequence of View
-        Metrics over those histograms.
-    features : DeltaMFCC
-        What makes frames of samples.
+    encoder : SongEncoder
+        Turns the frames of a song into a vector.
+    projector : Projector
+        Turns song vectors into embeddings.
     trained_on : mapping
-        What the model was trained on, as JSON can hold it.
+        A JSON-serialisable record of the training.
 
     Attributes
     ----------
-    n_codewords : int
-        Length of an encoded song: all encoders' histograms, one after the other.
+    n_dimensions : int
+        Length of a song vector.
     rank : int
-        Length of a projected song.
+        Length of an embedding.
 
     Examples
     --------
@@ -59,145 +65,129 @@ class SimilarityModel:
     >>> codebook = Codebook(16).fit(np.concatenate(songs))
     >>> same_kind = sp.csr_array(np.equal.outer(np.arange(12) % 2, np.arange(12) % 2))
     >>> model = SimilarityModel.learn(codebook, songs, same_kind, tau=2)
-    >>> places = model.project(model.encode_all(songs))
+    >>> embeddings = model.project(model.encode_all(songs))
     >>> new = model.project(model.encode(random.normal(2, size=(150, 39))))
-    >>> int(np.argmin(np.linalg.norm(places - new, axis=1)) % 2)  # nearest to the second kind
+    >>> int(np.argmin(np.linalg.norm(embeddings - new, axis=1)) % 2)  # nearest to the second kind
     1
     """
 
-    encoders: Sequence[Encoder]
-    views: Sequence[View]
-    features: DeltaMFCC = field(default_factory=DeltaMFCC)
+    encoder: SongEncoder
+    projector: Projector
     trained_on: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.encoders or not self.views:
-            raise InvalidInputError("a model needs at least one encoder and one view; use SimilarityModel.learn.")
-        object.__setattr__(self, "_ear", Ear(self.encoders, self.features))
-        for view in self.views:
-            if not 0 <= view.encoder < len(self.encoders):
-                raise InvalidInputError(f"a view asks for encoder {view.encoder}; there are {len(self.encoders)}.")
-            if len(view.mean) != self.encoders[view.encoder].histogram.n_codewords:
-                raise InvalidInputError("a view and its encoder disagree on the number of codewords.")
+        self.projector.check(self.encoder)
 
     @property
-    def ear(self) -> Ear:
-        """What the model hears."""
-        found: Ear = self._ear  # type: ignore[attr-defined]
-        return found
-
-    @property
-    def n_codewords(self) -> int:
-        """Length of an encoded song."""
-        return self.ear.n_codewords
+    def n_dimensions(self) -> int:
+        """Length of a song vector."""
+        return self.encoder.n_dimensions
 
     @property
     def rank(self) -> int:
-        """Length of a projected song."""
-        return sum(len(view.factor) for view in self.views)
+        """Length of an embedding."""
+        return self.projector.rank
 
     # ---- learning
 
     @classmethod
     def learn(
         cls,
-        codebook: Codebook,
+        encoder: SongEncoder | Codebook,
         songs: Any,
         relevant: Any = None,
         ignored: Any = None,
         *,
         tau: int = 1,
-        product_kernel: bool = True,
+        apply_phi: bool = True,
         explained_variance: float = 0.95,
         learner: MetricLearningToRank | None = None,
         features: DeltaMFCC | None = None,
         trained_on: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Learn a metric over songs from who is relevant to whom.
+        """Learn a metric over songs from relevant pairs.
 
         Parameters
         ----------
-        codebook : Codebook
-            Fitted.
-        songs : array of shape (n_songs, V), or sequence of arrays of shape (n_frames, n_features)
-            Histograms that this codebook and ``tau`` gave, or the frames to make them of.
+        encoder : SongEncoder or Codebook
+            A fitted codebook is short for a :class:`CodewordEncoder` with it, ``tau`` and ``features``.
+        songs : array of shape (n_songs, n_dimensions), or sequence of arrays of shape (n_frames, n_features)
+            Vectors of this encoder, or frames to encode.
         relevant, ignored : sparse matrix of shape (n_songs, n_songs), optional
-            Who is relevant to whom, and who is neither; :func:`nearsong.relevant_songs` makes both. ``relevant``
+            Which songs are relevant to which, and which to ignore; see :func:`nearsong.relevant_songs`. ``relevant``
             may be a list of labels instead. Without it the model has the native metric.
         tau : int, default=1
-            Codewords a frame counts for.
-        product_kernel : bool, default=True
-            Whether histograms are compared by their square roots (PPK).
+            Codewords counted per frame; for a codebook only.
+        apply_phi : bool, default=True
+            Whether vectors are compared after the encoder's ``phi``: histograms by their square roots (PPK).
         explained_variance : float, default=0.95
-            Share of the variance that PCA keeps.
+            Share of the variance retained by PCA.
         learner : MetricLearningToRank, optional
             Loss, C and the rest; by default ``loss="auc", C=1e3``.
         features : DeltaMFCC, optional
-            What made the frames.
+            What computed the frames; for a codebook only.
         trained_on : mapping, optional
-            Anything to remember with the model (JSON).
-
-        Returns
-        -------
-        SimilarityModel
+            Anything to store with the model (JSON).
         """
-        encoder = Encoder(codebook, tau)
-        histograms = encoder.histograms_of(songs)
-        view, fitted = learn_view(
-            histograms,
+        if isinstance(encoder, Codebook):
+            encoder = CodewordEncoder(Quantizer(encoder, tau), features or DeltaMFCC())
+        is_encoded = isinstance(songs, np.ndarray) and songs.ndim == 2
+        vectors = encoder.check(songs) if is_encoded else encoder.encode_all(songs)
+        projection, fitted = learn_projection(
+            vectors,
             relevant,
             ignored,
-            product_kernel=product_kernel,
+            encoder=encoder,
+            apply_phi=apply_phi,
             explained_variance=explained_variance,
             learner=learner,
         )
-        facts: dict[str, Any] = {"songs": len(histograms), "fingerprint": fingerprint(histograms, relevant, ignored)}
+        facts: dict[str, Any] = {"songs": len(vectors), "fingerprint": fingerprint(vectors, relevant, ignored)}
         if fitted is not None:
             facts |= {"loss": fitted.loss, "C": float(fitted.C), "gap": float(fitted.gap_)}
-        return cls([encoder], [view], features or DeltaMFCC(), {**facts, **(trained_on or {})})
+        return cls(encoder, MetricProjector([projection]), {**facts, **(trained_on or {})})
 
     @classmethod
     def combined(cls, models: Sequence["SimilarityModel"], weights: Sequence[float] | None = None) -> Self:
         """Average models: their squared distances, each scaled to the same mean over its training songs, are summed.
 
-        Models that share an encoder (the same codebook and tau, another C or loss, say) encode a song once.
+        Models that share an encoder (the same codebook and tau, another C or loss, say) encode songs with it once.
 
         Parameters
         ----------
         models : sequence of SimilarityModel
-            With the same features.
         weights : sequence of float, optional
             By default all the same; they are scaled to sum to one.
-
-        Returns
-        -------
-        SimilarityModel
         """
         if not models:
-            raise InvalidInputError("no models came; give at least one.")
+            raise InvalidInputError("no models given; give at least one.")
         shares = [
             check_positive(weight, "weight") for weight in (weights if weights is not None else [1.0] * len(models))
         ]
         if len(shares) != len(models):
-            raise InvalidInputError(f"{len(shares)} weights came for {len(models)} models; give one each.")
-        if any(model.features.parameters() != models[0].features.parameters() for model in models):
-            raise InvalidInputError("the models hear different features; combine models that hear the same.")
-        encoders: list[Encoder] = []
-        views: list[View] = []
+            raise InvalidInputError(f"{len(shares)} weights given for {len(models)} models; give one each.")
+        encoders: dict[str, SongEncoder] = {}
+        projections: list[Projection] = []
         for model, share in zip(models, shares, strict=True):
-            whole = sum(view.weight * view.spread for view in model.views)
-            for view in model.views:
-                encoder = model.encoders[view.encoder]
-                place = next((i for i, known in enumerate(encoders) if known.same_as(encoder)), len(encoders))
-                if place == len(encoders):
-                    encoders.append(encoder)
-                views.append(replace(view, encoder=place, weight=view.weight * share / (sum(shares) * whole)))
-        return cls(encoders, views, models[0].features, {"combined": [dict(model.trained_on) for model in models]})
+            if not isinstance(model.projector, MetricProjector):
+                raise InvalidInputError(f"a model of kind {model.projector.kind!r} cannot be averaged, only metrics.")
+            spread = sum(projection.weight * projection.spread for projection in model.projector.projections)
+            for projection in model.projector.projections:
+                encoder = model.encoder.encoders[projection.encoder_index]
+                encoders.setdefault(encoder.key, encoder)
+                weight = projection.weight * share / (sum(shares) * spread)
+                index = list(encoders).index(encoder.key)
+                projections.append(replace(projection, encoder_index=index, weight=weight))
+        return cls(
+            joined(list(encoders.values())),
+            MetricProjector(projections),
+            {"combined": [dict(model.trained_on) for model in models]},
+        )
 
-    # ---- hearing
+    # ---- encoding and projecting
 
     def encode(self, source: Path | npt.ArrayLike) -> FloatArray:
-        """Return the histograms of one song.
+        """Return the vector of one song.
 
         Parameters
         ----------
@@ -206,41 +196,40 @@ class SimilarityModel:
 
         Returns
         -------
-        array of shape (n_codewords,)
-            The same bytes in every process, and whether the song came as a file, its samples or its frames.
+        array of shape (n_dimensions,)
+            Identical in every process, and for a file, its samples and its frames.
 
         Raises
         ------
         AudioError
-            If a file gives no usable sound.
+            If a file has no usable audio.
         """
-        return self.ear.encode(source)
+        return self.encoder.encode(source)
 
     def encode_all(self, songs: Iterable[Path | npt.ArrayLike]) -> FloatArray:
-        """Return the histograms (songs x n_codewords) of songs as :meth:`encode` takes them, in this process."""
-        rows = [self.encode(song) for song in songs]
-        return np.array(rows).reshape(len(rows), self.n_codewords)
+        """Return the vectors (songs x n_dimensions) of songs as :meth:`encode` takes them, in this process."""
+        return self.encoder.encode_all(songs)
 
     def encode_files(
         self, paths: Iterable[Path], *, workers: int | None = None, timeout: float | None = 600.0, nice: int = 0
     ) -> Iterator[tuple[Path, EncodedFile | AudioError]]:
-        """Encode many files in worker processes; a bad file is an error in its place and stops nothing.
+        """Encode many files in worker processes; an unreadable file yields an error and does not stop the others.
 
         The parameters are those of :func:`nearsong.audio.map_audio_files`.
 
         Yields
         ------
         path, EncodedFile or AudioError
-            As they are done, in any order.
+            In the order of completion.
         """
-        return self.ear.encode_files(paths, workers=workers, timeout=timeout, nice=nice)
+        return self.encoder.encode_files(paths, workers=workers, timeout=timeout, nice=nice)
 
     def project(self, encoded: npt.ArrayLike) -> FloatArray:
-        """Return the places of encoded songs: plain Euclidean distance between them is the learned distance.
+        """Return the embeddings of encoded songs: plain Euclidean distance between them is the learned distance.
 
         Parameters
         ----------
-        encoded : array of shape (n_songs, n_codewords) or (n_codewords,)
+        encoded : array of shape (n_songs, n_dimensions) or (n_dimensions,)
             From :meth:`encode`.
 
         Returns
@@ -250,21 +239,45 @@ class SimilarityModel:
         array = np.asarray(encoded)
         if array.ndim == 2 and len(array) == 0:
             return np.empty((0, self.rank))
-        rows = check_vectors(np.atleast_2d(array), "encoded")
-        if rows.shape[1] != self.n_codewords:
-            raise InvalidInputError(
-                f"encoded has {rows.shape[1]} columns and the model {self.n_codewords} codewords; encode songs with "
-                "the same model."
-            )
-        ends = np.cumsum([0] + [encoder.histogram.n_codewords for encoder in self.encoders])
-        blocks = [rows[:, start:stop] for start, stop in pairwise(ends)]
-        places = np.hstack([view.project(blocks[view.encoder]) for view in self.views])
-        return places[0] if array.ndim == 1 else places
+        embeddings = self.projector.project(self.encoder, self._check(array))
+        return embeddings[0] if array.ndim == 1 else embeddings
 
-    # ---- keeping
+    def project_database(self, encoded: npt.ArrayLike, artists: npt.ArrayLike) -> FloatArray:
+        """Return the embeddings of songs of a database; some models draw songs to the mean of their artist's songs.
+
+        Parameters
+        ----------
+        encoded : array of shape (n_songs, n_dimensions)
+            All songs of the artists.
+        artists : array of int and shape (n_songs,)
+            Any number for each artist; -1 for songs without one.
+
+        Returns
+        -------
+        array of shape (n_songs, rank)
+        """
+        array = np.asarray(encoded)
+        if len(array) == 0:
+            return np.empty((0, self.rank))
+        numbers = np.asarray(artists, dtype=np.int64)
+        if numbers.shape != (len(array),):
+            raise InvalidInputError(f"artists has shape {numbers.shape} for {len(array)} songs; give one per song.")
+        return self.projector.project_database(self.encoder, self._check(array), numbers)
+
+    def _check(self, encoded: npt.NDArray[Any]) -> FloatArray:
+        """Return vectors as rows (n_songs, n_dimensions), or raise."""
+        rows = np.atleast_2d(encoded)
+        if rows.ndim != 2 or rows.shape[1] != self.n_dimensions:
+            raise InvalidInputError(
+                f"encoded has {rows.shape[-1]} columns and the model {self.n_dimensions} dimensions; encode songs "
+                "with the same model."
+            )
+        return rows
+
+    # ---- storing
 
     def save(self, path: Path) -> None:
-        """Write the model to one file; whoever reads it finds the old one or the new one, never half of it."""
+        """Write the model to one file, which is replaced atomically."""
         save_file(path, self._header(), self._arrays())
 
     def to_bytes(self) -> bytes:
@@ -272,17 +285,12 @@ class SimilarityModel:
         return to_bytes(self._header(), self._arrays())
 
     def _header(self) -> dict[str, Any]:
-        views = [
-            {name: getattr(view, name) for name in ("encoder", "product_kernel", "weight", "spread")}
-            for view in self.views
-        ]
-        return {**self.ear.header(), "views": views, "trained_on": dict(self.trained_on)}
+        projector = {"kind": self.projector.kind, "parameters": self.projector.parameters()}
+        return {**self.encoder.header(), "projector": projector, "trained_on": dict(self.trained_on)}
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        arrays = self.ear.arrays()
-        for i, view in enumerate(self.views):
-            arrays |= {f"view{i}_{name}": getattr(view, name) for name in ("mean", "basis", "factor")}
-        return arrays
+        own = {f"{_PROJECTOR_PREFIX}{name}": array for name, array in self.projector.arrays().items()}
+        return self.encoder.arrays() | own
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -291,20 +299,23 @@ class SimilarityModel:
         Raises
         ------
         ModelFileError
-            If the file is not such a model, was changed or cut short, or was written by a later version.
+            If the file is not a model, was changed or truncated, or was written by a later version.
         """
         return load_file(path, cls._build)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Return the model of bytes that :meth:`to_bytes` made; refuses what :meth:`load` refuses."""
+        """Read a model from :meth:`to_bytes`; raises the same errors as :meth:`load`."""
         return load_bytes(data, cls._build)
 
     @classmethod
     def _build(cls, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        ear = Ear.build(header, arrays)
-        views = []
-        for i, facts in enumerate(header["views"]):
-            mean, basis, factor = (arrays[f"view{i}_{name}"] for name in ("mean", "basis", "factor"))
-            views.append(View(mean=mean, basis=basis, factor=factor, **facts))
-        return cls(ear.encoders, views, ear.features, dict(header["trained_on"].items()))
+        encoder = build_encoder(header, arrays)
+        facts = header["projector"]
+        own = {
+            name.removeprefix(_PROJECTOR_PREFIX): array
+            for name, array in arrays.items()
+            if name.startswith(_PROJECTOR_PREFIX)
+        }
+        projector = PROJECTORS[facts["kind"]].build(facts["parameters"], own)
+        return cls(encoder, projector, dict(header["trained_on"].items()))

@@ -1,7 +1,7 @@
-"""An ``.npz`` file of plain arrays -> its arrays, in as many threads at once as one likes.
+"""An ``.npz`` file of plain arrays -> its arrays, safely in several threads.
 
-`numpy.load` makes a syntax tree of every array's header, and Python 3.11 fails now and then where two threads make
-such trees at the same time. A service reads models and maps in several threads, so it reads headers by their pattern.
+`numpy.load` parses every array's header to a syntax tree, and Python 3.11 sometimes fails where two threads do so at
+the same time. A service reads models and maps in several threads, so headers are read with a regular expression.
 """
 
 import math
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 _MAGIC = b"\x93NUMPY"
 _ENDING = ".npy"
-_LONGEST_HEADER = 4096
-_FACTS = re.compile(
+_MAX_HEADER_BYTES = 4096
+_NPY_HEADER = re.compile(
     rb"\{'descr': '(?P<kind>[<>|=]?[biufcSU]\d+)', 'fortran_order': (?P<fortran>True|False), "
     rb"'shape': \((?P<shape>(?:\d+,? ?)*)\), \} *\n"
 )
@@ -40,9 +40,9 @@ def read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
     Raises
     ------
     KeyError
-        If there is none of this name.
+        If there is no array of this name.
     ValueError
-        If it is no plain array, or says it holds more than it does.
+        If it is not a plain array, or its size is not as declared.
     """
     entry = archive.getinfo(f"{name}{_ENDING}")
     with archive.open(entry) as file:
@@ -52,21 +52,21 @@ def read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
             if not (taken := file.readinto(rest)):  # type: ignore[attr-defined]
                 raise ValueError(f"{name} ends early")
             rest = rest[taken:]
-        file.read(1)  # at its end the entry's checksum is looked at
+        file.read(1)  # reading to the end verifies the checksum of the entry
     return array
 
 
 def _empty(file: IO[bytes], entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """Read an array's header and return the array, yet to be filled."""
+    """Read an array's header and return an uninitialised array."""
     start = file.read(8)
     if start[:6] != _MAGIC or start[6:] not in (b"\1\0", b"\2\0"):
-        raise ValueError(f"{entry.filename} is no array")
+        raise ValueError(f"{entry.filename} is not an array")
     length = struct.unpack("<H", file.read(2))[0] if start[6] == 1 else struct.unpack("<I", file.read(4))[0]
-    facts = _FACTS.fullmatch(file.read(min(length, _LONGEST_HEADER)))
+    facts = _NPY_HEADER.fullmatch(file.read(min(length, _MAX_HEADER_BYTES)))
     if facts is None:
-        raise ValueError(f"{entry.filename} is no plain array")
+        raise ValueError(f"{entry.filename} is not a plain array")
     kind, shape = np.dtype(facts["kind"].decode()), tuple(int(part) for part in re.findall(rb"\d+", facts["shape"]))
     header = 8 + (2 if start[6] == 1 else 4) + length
-    if header + kind.itemsize * math.prod(shape) != entry.file_size:  # before memory is asked for
-        raise ValueError(f"{entry.filename} has another size than it says")
+    if header + kind.itemsize * math.prod(shape) != entry.file_size:  # before memory is allocated
+        raise ValueError(f"{entry.filename} does not have the size it declares")
     return np.empty(shape, kind, order="F" if facts["fortran"] == b"True" else "C")

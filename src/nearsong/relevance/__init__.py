@@ -1,4 +1,4 @@
-"""LISTENERS -> WHO IS RELEVANT: play counts become neighbour lists, and those relevant songs."""
+"""Play counts -> artist neighbours -> relevant songs (paper II-A)."""
 
 from nearsong.relevance.jaccard import jaccard_neighbors
 from nearsong.relevance.relevant_sets import relevant_songs

@@ -1,7 +1,7 @@
-"""Artists' neighbours -> which songs are relevant for which (paper II-A and IV-A).
+"""Artist neighbours -> the relevant songs of every song (paper II-A and IV-A).
 
-Song q of artist i: the songs of i's neighbours are relevant, those of every other artist are irrelevant, and
-those of i itself are, by default, neither.
+For a song of artist i, the songs of i's neighbours are relevant, those of all other artists are irrelevant, and those
+of i are, by default, ignored.
 """
 
 from typing import Any
@@ -22,32 +22,32 @@ def relevant_songs(
     database_artists: npt.ArrayLike | None = None,
     own_artist: str = "ignore",
 ) -> tuple[sp.csr_array, sp.csr_array]:
-    """Lift a neighbour relation between artists to songs.
+    """Turn neighbours of artists into relevant songs of songs.
 
     Parameters
     ----------
     artist_neighbors : array-like of int and shape (n_artists, k)
-        Each artist's relevant artists, padded with -1, as ``jaccard_neighbors`` returns them.
+        Each artist's relevant artists, padded with -1, as `jaccard_neighbors` returns them.
     song_artists : array-like of int and shape (n_queries,)
-        The artist of each query song; -1 when unknown, which gives the song empty rows.
+        The artist of each query song; a song of an unknown artist, -1, gets empty rows.
     database_artists : array-like of int and shape (n_songs,), optional
-        The artist of each song to be ranked; -1 when unknown, which makes the song relevant for none. By
-        default the query songs are also the database.
+        The artist of each song to rank; a song of an unknown artist, -1, is relevant to no query. By default the
+        query songs are also the database.
     own_artist : {"ignore", "relevant", "irrelevant"}
-        What the songs of the query's own artist are. Whatever is chosen, a song is never judged for itself:
-        when the queries are the database, that pair is ignored.
+        How songs of the query's own artist are treated. When the queries are the database, a song is always ignored
+        in its own ranking.
 
     Returns
     -------
     relevant : scipy.sparse.csr_array of bool and shape (n_queries, n_songs)
-        The songs that should rank high for each query.
+        The relevant songs of each query.
     ignored : scipy.sparse.csr_array of bool and shape (n_queries, n_songs)
-        The songs that are neither relevant nor irrelevant. All pairs in neither matrix are irrelevant.
+        The songs that are neither relevant nor irrelevant. Pairs in neither matrix are irrelevant.
 
     Notes
     -----
     With Q, D and N the indicator matrices of the queries' artists, the database's artists and the neighbours,
-    ``relevant = Q N D'`` and ``ignored = Q D'``. Time and memory follow the non-zeros of these results.
+    ``relevant = Q N D'`` and ``ignored = Q D'``. Time and memory are linear in the non-zeros of these results.
 
     Examples
     --------
@@ -74,10 +74,10 @@ def relevant_songs(
 
     of_query = _one_hot(queries, n_artists)
     of_song = _one_hot(database, n_artists).T
-    near = _neighbor_relation(neighbors, np.unique(queries[queries >= 0]))
+    related = _neighbor_relation(neighbors, np.unique(queries[queries >= 0]))
     if own_artist == "relevant":
-        near = near + sp.eye_array(n_artists, dtype=bool, format="csr")
-    relevant = of_query @ (near @ of_song)
+        related = related + sp.eye_array(n_artists, dtype=bool, format="csr")
+    relevant = of_query @ (related @ of_song)
     if own_artist == "ignore":
         ignored = of_query @ of_song
     else:
@@ -87,15 +87,15 @@ def relevant_songs(
 
 
 def _one_hot(artists: npt.NDArray[np.int64], n_artists: int) -> sp.csr_array:
-    """Indicate the artist of each song; a song of an unknown artist has an empty row."""
+    """Return songs x artists indicators; a song of an unknown artist has an empty row."""
     songs = np.flatnonzero(artists >= 0)
     return _relation(songs, artists[songs], (artists.size, n_artists))
 
 
-def _neighbor_relation(neighbors: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> sp.csr_array:
-    """Relate the ``asked`` artists, and no others, to their neighbours."""
-    rows, columns = np.nonzero(neighbors[asked] >= 0)
-    return _relation(asked[rows], neighbors[asked[rows], columns], (len(neighbors), len(neighbors)))
+def _neighbor_relation(neighbors: npt.NDArray[np.int64], artists: npt.NDArray[np.int64]) -> sp.csr_array:
+    """Relate the given artists, and no others, to their neighbours."""
+    rows, columns = np.nonzero(neighbors[artists] >= 0)
+    return _relation(artists[rows], neighbors[artists[rows], columns], (len(neighbors), len(neighbors)))
 
 
 def _itself(queries: npt.NDArray[np.int64]) -> sp.csr_array:
@@ -117,7 +117,7 @@ def _canonical(matrix: Any) -> sp.csr_array:
 
 
 def _check_indices(values: npt.ArrayLike, name: str, ndim: int, needed: str) -> npt.NDArray[np.int64]:
-    """Return whole numbers of at least -1 with ``ndim`` dimensions."""
+    """Return an integer array with ``ndim`` dimensions."""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -129,7 +129,7 @@ def _check_indices(values: npt.ArrayLike, name: str, ndim: int, needed: str) -> 
 
 def _check_artists(values: Any, name: str, n_artists: int) -> npt.NDArray[np.int64]:
     """Return the artist index of each song, -1 for unknown ones."""
-    artists = _check_indices(values, name, 1, "one artist index a song (-1: unknown)")
+    artists = _check_indices(values, name, 1, "one artist index per song (-1: unknown)")
     wrong = np.flatnonzero((artists < -1) | (artists >= n_artists))
     if wrong.size:
         song = int(wrong[0])
@@ -141,7 +141,7 @@ def _check_artists(values: Any, name: str, n_artists: int) -> npt.NDArray[np.int
 
 
 def _check_neighbors(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the neighbour lists, in range and without an artist that neighbours itself."""
+    """Return the neighbour lists after checking their range, and that no artist is its own neighbour."""
     neighbors = _check_indices(values, "artist_neighbors", 2, "an artists x k array of artist indices")
     n_artists = len(neighbors)
     wrong = np.argwhere((neighbors < -1) | (neighbors >= n_artists))
@@ -154,7 +154,6 @@ def _check_neighbors(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     itself = np.flatnonzero((neighbors == np.arange(n_artists)[:, None]).any(axis=1))
     if itself.size:
         raise InvalidInputError(
-            f"artist_neighbors has artist {itself[0]} as its own neighbour; remove it and say with "
-            "own_artist what an artist's own songs are."
+            f"artist_neighbors has artist {itself[0]} as its own neighbour; remove it and set own_artist instead."
         )
     return neighbors

@@ -1,1 +1,1 @@
-"""The page and the service: a library as a place to discover music, for people and for programs."""
+"""The service: a library as a page in the browser, a JSON API and OpenSubsonic for players."""

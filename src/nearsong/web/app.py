@@ -1,6 +1,6 @@
 """A service -> the application: the API below /api/v1, OpenSubsonic below /rest, the page and its files, /docs.
 
-Around everything, from the outside in: counting, the guard (who may come in, headers, errors), compression.
+Middleware from the outside in: metrics, security (who may pass, headers, errors), compression.
 """
 
 from collections.abc import AsyncIterator
@@ -9,21 +9,23 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from nearsong import __version__
-from nearsong.web import pages, problems, subsonic
+from nearsong.web import pages, subsonic
 from nearsong.web.api import jobs, listens, map, model, playlists, plays, query, similar, songs, status
-from nearsong.web.compression import Compressed
-from nearsong.web.limits import RateLimit
-from nearsong.web.metrics import Measured
-from nearsong.web.openapi import TAGS, describe
-from nearsong.web.security import Door, Guard
-from nearsong.web.service import Service
+from nearsong.web.http import problems
+from nearsong.web.http.authentication import TokenAuthentication
+from nearsong.web.http.compression import CompressionMiddleware
+from nearsong.web.http.openapi import TAGS, describe
+from nearsong.web.http.rate_limits import RateLimit
+from nearsong.web.http.security import SecurityMiddleware
+from nearsong.web.service.metrics import MetricsMiddleware
+from nearsong.web.service.service import Service
 
-WRONG_PER_MINUTE = 10
-"""Tokens and passwords that one address may get wrong, wherever it says them."""
+WRONG_TOKENS_PER_MINUTE = 10
+"""Wrong tokens and passwords allowed for each address, in the API, at the login and below /rest together."""
 
 
 def create_app(service: Service) -> FastAPI:
-    """Return the application of a service; it starts with the application and ends with it."""
+    """Return the application of a service, which starts and closes with it."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -48,14 +50,16 @@ def create_app(service: Service) -> FastAPI:
     for part in (status, songs, similar, query, playlists, map, listens, plays, model, jobs):
         api.include_router(part.router)
     app.include_router(api)
-    app.add_api_route("/metrics", status.metrics, include_in_schema=False)  # where Prometheus looks unless told
+    app.add_api_route("/metrics", status.metrics, include_in_schema=False)  # the default path of Prometheus
     app.include_router(subsonic.router, prefix="/rest")
     settings = service.settings
-    app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_PER_MINUTE, per=60)
-    door = None if settings.token is None else Door(settings.token, wrong_tokens, settings.secure_cookie)
-    pages.install(app, door)
+    app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60)
+    authentication = (
+        None if settings.token is None else TokenAuthentication(settings.token, wrong_tokens, settings.secure_cookie)
+    )
+    pages.install(app, authentication)
     describe(app)
-    app.add_middleware(Compressed)
-    app.add_middleware(Guard, settings=settings, door=door)
-    app.add_middleware(Measured, metrics=service.metrics)
+    app.add_middleware(CompressionMiddleware)
+    app.add_middleware(SecurityMiddleware, settings=settings, authentication=authentication)
+    app.add_middleware(MetricsMiddleware, metrics=service.metrics)
     return app

@@ -1,4 +1,4 @@
-"""The page, its files, the log-in, and the API's own page: everything a browser opens that is not the API."""
+"""The page, its files, the login, and the API's documentation."""
 
 import os
 from pathlib import Path
@@ -10,41 +10,41 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
 from swagger_ui_bundle import swagger_ui_path
 
-from nearsong.web.files import is_known
-from nearsong.web.problems import ApiError
-from nearsong.web.security import Door
+from nearsong.web.http.authentication import TokenAuthentication
+from nearsong.web.http.problems import ApiError
+from nearsong.web.media.files import has_current
 
 STATIC = Path(__file__).parent / "static"
 SWAGGER = frozenset({"swagger-ui.css", "swagger-ui-bundle.js"})
 
 REVALIDATE = "no-cache"
-"""A browser keeps the file and asks each time whether it has changed: an upgrade is seen at once."""
+"""Browsers cache the file but check each time whether it has changed, so an upgrade is seen at once."""
 
 
 class PageFiles(StaticFiles):
-    """Files of the page, which a browser asks about again each time."""
+    """Files of the page, revalidated each time."""
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        """Return a file, or that it has not changed."""
+        """Return a file, or 304."""
         response = super().file_response(full_path, stat_result, scope, status_code)
         response.headers["Cache-Control"] = REVALIDATE
-        if os.fspath(full_path).endswith(".js"):  # whatever this machine's list of types says
+        if os.fspath(full_path).endswith(".js"):  # whatever the system's table of types says
             response.headers["Content-Type"] = "text/javascript; charset=utf-8"
         return response
 
 
 class SwaggerFiles(PageFiles):
-    """The two files of Swagger UI that the page needs."""
+    """The two files of Swagger UI that the documentation needs."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return one of the two."""
+        """Return one of the two files."""
         return await super().get_response(path if path in SWAGGER else "", scope)
 
 
-def install(app: FastAPI, door: Door | None) -> None:
-    """Add the pages to an application; the door is there if a token is needed."""
+def install(app: FastAPI, authentication: TokenAuthentication | None) -> None:
+    """Add the pages to an application; ``authentication`` is None if no token is needed."""
 
     def index(request: Request) -> Response:
         return _page(request, "index.html")
@@ -56,22 +56,26 @@ def install(app: FastAPI, door: Door | None) -> None:
         return _page(request, "icon.svg")
 
     def login(request: Request) -> Response:
-        if door is None or door.has_session(request):
+        if authentication is None or authentication.has_session(request):
             return RedirectResponse("/", 303)
         return _page(request, "login.html")
 
     def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
-        if door is None:
+        if authentication is None:
             return RedirectResponse("/", 303)
-        if not door.try_token(request, token.strip()):
+        if not authentication.check_token(request, token.strip()):
             return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
-        return door.let_in(RedirectResponse("/", 303), request)
+        return authentication.set_session(RedirectResponse("/", 303), request)
 
     def log_out() -> Response:
-        return RedirectResponse("/", 303) if door is None else door.let_out(RedirectResponse("/login", 303))
+        return (
+            RedirectResponse("/", 303)
+            if authentication is None
+            else authentication.clear_session(RedirectResponse("/login", 303))
+        )
 
-    for path, answer in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():
-        app.add_api_route(path, answer, methods=["GET", "HEAD"], include_in_schema=False, response_class=Response)
+    for path, endpoint in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():
+        app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False, response_class=Response)
     app.add_api_route("/login", log_in, methods=["POST"], include_in_schema=False, response_class=Response)
     app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False, response_class=Response)
     app.mount("/static", PageFiles(directory=STATIC), name="static")
@@ -81,8 +85,8 @@ def install(app: FastAPI, door: Door | None) -> None:
 def _page(request: Request, name: str) -> Response:
     path = STATIC / name
     if not path.is_file():
-        raise ApiError(404, "the page is not part of this installation; the API is at /docs.")
+        raise ApiError(404, "the page is not installed; the API is documented at /docs.")
     response = FileResponse(path, stat_result=path.stat(), headers={"Cache-Control": REVALIDATE})
-    if is_known(request, response.headers["etag"]):
+    if has_current(request, response.headers["etag"]):
         return NotModifiedResponse(response.headers)
     return response

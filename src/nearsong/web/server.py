@@ -1,4 +1,4 @@
-"""Settings and a library -> a server that runs until Ctrl-C, or one line that says why it cannot."""
+"""A library and settings -> a server that runs until Ctrl-C, or an error that says why it cannot."""
 
 import errno
 import logging
@@ -13,21 +13,16 @@ from threadpoolctl import threadpool_limits
 from nearsong.errors import InvalidInputError
 from nearsong.library import Library
 from nearsong.web.app import create_app
-from nearsong.web.connections import (
-    Listener,
-    Room,
-    file_limit,
-    most_connections,
-    protocol_in,
-    raise_file_limit,
-    taken_at_once,
-)
-from nearsong.web.logs import tidy_logs
-from nearsong.web.service import Service
+from nearsong.web.http.connections import HeadTimeoutProtocol, file_limit, max_connections, raise_file_limit
+from nearsong.web.http.logs import filter_logs
+from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
 
-_PATIENCE = 3
-"""Seconds that answers may go on after Ctrl-C."""
+SHUTDOWN_SECONDS = 3
+"""How long responses may continue after Ctrl-C."""
+
+BACKLOG = 128
+"""Connections that wait to be accepted, and that asyncio accepts in a row."""
 
 
 def serve(
@@ -40,54 +35,54 @@ def serve(
     library : Library
     settings : ServeSettings
     say : callable
-        Told what the user should know.
+        Called with messages for the user.
     browser : bool, default=False
-        Whether to open the page.
+        Whether to open the page in a browser.
 
     Raises
     ------
     InvalidInputError
-        If the address cannot be listened on.
+        If the service cannot listen on the address.
     """
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     raise_file_limit()
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
-    # Threads of BLAS wait for each other by counting in circles: beside requests that is time taken from them.
+    # BLAS threads wait for each other in busy loops, which takes processor time from requests
     threadpool_limits(1, user_api="blas")
     service = Service(library, settings)
     server = Server(configuration(service), service)
     threading.Thread(target=service.uploads.warm, daemon=True).start()
-    say(f"nearsong is at {address}")
+    say(f"nearsong runs at {address}")
     if settings.token is not None:
-        say("Log in there with the token; programs send it as `Authorization: Bearer TOKEN`.")
-    say("Ctrl-C stops it.")
+        say("Log in with the token; programs send it as `Authorization: Bearer TOKEN`.")
+    say("Press Ctrl-C to stop.")
     if browser:
         threading.Thread(target=_open_when_ready, args=(server, address), daemon=True).start()
     try:
         server.run(sockets=[listener])
-    except KeyboardInterrupt:  # raised again by the server after it has ended well
+    except KeyboardInterrupt:  # raised again by the server after a clean shutdown
         pass
     finally:
         listener.close()
 
 
 class Server(uvicorn.Server):
-    """A server that ends the answers that would go on while a job does."""
+    """A server that ends responses that follow a job, so that it can shut down."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End."""
-        self._service.jobs.stop_taking()
+        """Shut down."""
+        self._service.jobs.stop_accepting()
         await super().shutdown(sockets)
 
 
 def configuration(service: Service) -> uvicorn.Config:
-    """Return how a service is run."""
-    settings, files = service.settings, file_limit()
+    """Return the configuration of the server."""
+    settings = service.settings
     config = uvicorn.Config(
         create_app(service),
         access_log=settings.verbose,
@@ -95,47 +90,48 @@ def configuration(service: Service) -> uvicorn.Config:
         server_header=False,
         date_header=True,
         proxy_headers=bool(settings.host_names),
-        timeout_graceful_shutdown=_PATIENCE,
-        http=protocol_in(Room(most_connections(files))),
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        http=HeadTimeoutProtocol,
+        limit_concurrency=max_connections(file_limit()),
         loop="asyncio",
-        backlog=taken_at_once(files),
+        backlog=BACKLOG,
         ws="none",
     )
-    tidy_logs()
+    filter_logs()
     return config
 
 
-def listen(settings: ServeSettings) -> Listener:
-    """Return a socket that listens, or say in one line why there is none."""
+def listen(settings: ServeSettings) -> socket.socket:
+    """Return a listening socket, or raise an error that says why there is none."""
     host = settings.host.strip("[]")
     try:
         found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        listener = Listener(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise InvalidInputError(
-            f"{settings.host} is no address of this machine ({error.strerror}); use 127.0.0.1, or 0.0.0.0 for all."
+            f"{settings.host} is not an address of this machine ({error.strerror}); try 127.0.0.1 or 0.0.0.0."
         ) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen()
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise InvalidInputError(_why_not(settings, error)) from error
+        raise InvalidInputError(_listen_error(settings, error)) from error
     return listener
 
 
-def _why_not(settings: ServeSettings, error: OSError) -> str:
+def _listen_error(settings: ServeSettings, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {settings.port} is taken by another program; choose another with --port, or 0 for any."
+        return f"port {settings.port} is in use; choose another with --port, or 0 for any free one."
     if error.errno == errno.EACCES:
-        return f"port {settings.port} is not open to this user; choose one from 1024 on with --port."
-    return f"{settings.host} port {settings.port} cannot be listened on ({error.strerror}); use 127.0.0.1."
+        return f"port {settings.port} needs administrator rights; choose one from 1024 on with --port."
+    return f"cannot listen on {settings.host} port {settings.port} ({error.strerror}); try 127.0.0.1."
 
 
 def address_of(settings: ServeSettings, port: int) -> str:
-    """Return the address that a person opens.
+    """Return the address to open in a browser.
 
     >>> address_of(ServeSettings(), 8337), address_of(ServeSettings(host="0.0.0.0", token="x" * 12), 80)
     ('http://127.0.0.1:8337/', 'http://localhost:80/')

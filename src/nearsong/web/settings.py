@@ -1,4 +1,4 @@
-"""What the service is told when it starts -> settings that can work, or one line that says why not."""
+"""Options of the service -> checked settings, or an error that says what to change."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -8,42 +8,42 @@ from nearsong.errors import InvalidInputError
 from nearsong.validation import check_count
 
 TOKEN_VARIABLE = "NEARSONG_TOKEN"
-FEWEST_CHARACTERS = 12
+MIN_TOKEN_CHARACTERS = 12
 PORT = 8337
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """How to serve.
+    """Settings of the service.
 
     Attributes
     ----------
     host : str
-        The address to listen on. One that others can reach needs a token.
+        Address to listen on. One that others can reach needs a token.
     port : int
-        0 for any that is free.
+        0 for any free one.
     token : str or None
-        What a caller must show.
+        The secret that clients must send.
     host_names : tuple of str
-        Further names under which the service is called, behind a proxy say.
+        Further names of the service, such as behind a proxy.
     upload_megabytes : int
-        The largest file that may be sent.
+        Largest upload.
     upload_minutes : float
-        The longest sound that is heard of it.
+        Longest audio that is analysed of an upload.
     upload_seconds : float
-        The longest that hearing a file may take.
+        Longest analysis of an upload.
     receive_seconds : float
-        The longest that sending a file may take.
+        Longest transfer of an upload.
     uploads_per_minute, jobs_per_hour : int
-        For each address that asks.
-    keep : Path or None
-        Folder in which a file that was sent may be kept, if that is asked for; None if none may.
+        Limits for each client address.
+    save_uploads : Path or None
+        Folder for uploads that users want to save; None if they cannot.
     plays : bool
-        Whether to keep what is played, to learn from it.
+        Whether to record plays, to learn from them.
     secure_cookie : bool
         Whether the cookie is for HTTPS alone.
     verbose : bool
-        Whether to print a line for each request.
+        Whether to log each request.
     """
 
     host: str = "127.0.0.1"
@@ -56,34 +56,36 @@ class ServeSettings:
     receive_seconds: float = 120.0
     uploads_per_minute: int = 30
     jobs_per_hour: int = 30
-    keep: Path | None = None
+    save_uploads: Path | None = None
     plays: bool = True
     secure_cookie: bool = False
     verbose: bool = False
 
     def __post_init__(self) -> None:
         if not self.host.strip("[] "):
-            raise InvalidInputError("the host is empty; give 127.0.0.1, or 0.0.0.0 for all addresses.")
+            raise InvalidInputError("the host is empty; use 127.0.0.1, or 0.0.0.0 for all addresses.")
         check_count(self.port, "port", minimum=0)
         if self.port > 65_535:
-            raise InvalidInputError(f"{self.port} is no port; choose one from 1024 to 65535, or 0 for any.")
+            raise InvalidInputError(
+                f"{self.port} is not a port; choose one from 1024 to 65535, or 0 for any free one."
+            )
         check_count(self.upload_megabytes, "upload_megabytes")
         if self.token is not None:
             _check_token(self.token)
         elif not self.is_loopback:
             raise InvalidInputError(
-                f"{self.host} can be reached by others, so a token is needed: give {FEWEST_CHARACTERS} or more "
+                f"{self.host} can be reached by others, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more "
                 f"characters with --token or {TOKEN_VARIABLE}, or listen on 127.0.0.1."
             )
         elif self.host_names:
             raise InvalidInputError(
-                f"--host-name lets others in, so a token is needed: give {FEWEST_CHARACTERS} or more characters "
-                f"with --token or {TOKEN_VARIABLE}."
+                f"--host-name lets others connect, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more "
+                f"characters with --token or {TOKEN_VARIABLE}."
             )
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can connect."""
         if self.host.lower() == "localhost":
             return True
         try:
@@ -92,18 +94,18 @@ class ServeSettings:
             return False
 
     @property
-    def may_add_folders(self) -> bool:
-        """Whether the page may scan new folders: only where nobody but this machine's user can ask."""
+    def can_add_folders(self) -> bool:
+        """Whether clients may scan new folders: only if nobody but this machine's users can connect."""
         return self.is_loopback and not self.host_names
 
 
 def _check_token(token: str) -> None:
-    if len(token) < FEWEST_CHARACTERS:
+    if len(token) < MIN_TOKEN_CHARACTERS:
         raise InvalidInputError(
-            f"the token has {len(token)} characters, which can be guessed; give {FEWEST_CHARACTERS} or more, such as "
-            "those of `openssl rand -hex 16`."
+            f"the token has {len(token)} characters and could be guessed; use {MIN_TOKEN_CHARACTERS} or more, as in "
+            "the output of `openssl rand -hex 16`."
         )
     if not (token.isascii() and token.isprintable()) or token != token.strip():
         raise InvalidInputError(
-            "the token has characters that cannot stand in a header; use letters, digits and - or _."
+            "the token has characters that are not allowed in a header; use letters, digits, - and _."
         )

@@ -1,50 +1,49 @@
-"""The only door to SQL: a path or URL -> songs, listens, models, playlists, plays and what they were last set to."""
+"""The only package with SQL: a path or URL -> songs, listens, models, playlists, plays and settings."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_place
-from nearsong.library.store.listens import PLAYED, Columns, ListenTable, Source, SourceWriter
-from nearsong.library.store.models import ACTIVE, EAR, OWN_EAR, PENDING, ModelRow, ModelTable
+from nearsong.library.records import VersionStamp
+from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_address
+from nearsong.library.store.listens import PLAYED, History, HistoryWriter, ListenColumns, ListenTable
+from nearsong.library.store.models import ACTIVE, PENDING, EncoderRow, ModelRow, ModelTable
 from nearsong.library.store.playlists import PlaylistTable, SavedPlaylist
 from nearsong.library.store.plays import Play, PlayTable
-from nearsong.library.store.songs import NEVER, KnownFile, ScannedFile, SongTable, Twin
+from nearsong.library.store.songs import NEVER, KnownFile, SameContent, ScannedFile, SongTable
 
 __all__ = [
     "ACTIVE",
-    "EAR",
     "ENVIRONMENT",
     "NEVER",
-    "OWN_EAR",
     "PENDING",
     "PLAYED",
-    "Columns",
     "Connection",
+    "EncoderRow",
+    "History",
+    "HistoryWriter",
     "KnownFile",
+    "ListenColumns",
     "ModelRow",
     "Play",
     "PlaylistTable",
+    "SameContent",
     "SavedPlaylist",
     "ScannedFile",
-    "Source",
-    "SourceWriter",
     "Store",
-    "Twin",
-    "default_place",
+    "default_address",
 ]
 
 
 class Store:
-    """All that a library keeps.
+    """The stored data of a library.
 
     Parameters
     ----------
-    place : path-like or str, optional
-        A file, a folder or a URL; by default what :func:`default_place` says.
+    address : path-like or str, optional
+        A file, a folder or a URL; by default :func:`default_address`.
     create : bool, default=True
-        Whether to make it if it is not there.
+        Whether to create it if it does not exist.
 
     Attributes
     ----------
@@ -52,8 +51,8 @@ class Store:
         The tables.
     """
 
-    def __init__(self, place: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
-        self._database = Database(default_place() if place is None else place, create=create)
+    def __init__(self, address: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
+        self._database = Database(default_address() if address is None else address, create=create)
         self.songs = SongTable(self._database)
         self.listens = ListenTable(self._database)
         self.models = ModelTable(self._database)
@@ -62,41 +61,44 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Where it is; a password in a URL is not shown."""
+        """Path, or URL without the password; safe to display."""
         return self._database.name
 
     @property
     def is_new(self) -> bool:
-        """Whether it was made when it was opened."""
+        """Whether it was created when it was opened."""
         return self._database.is_new
 
     @property
-    def place(self) -> str:
-        """Where it is, for another process of ours to open it; a password is in it, so it is never shown."""
-        return self._database.place
+    def address(self) -> str:
+        """Path or URL with which another process can open it. Contains the password: do not display it."""
+        return self._database.address
 
     @property
     def folder(self) -> str | None:
-        """The folder of the file, where it is one."""
+        """The folder of the SQLite file; None on PostgreSQL."""
         return None if self._database.path is None else str(self._database.path.parent)
 
     @property
     def cache(self) -> Path:
-        """Where things are kept that can be made again."""
+        """Folder for data that can be recomputed; it may not exist yet."""
         return self._database.cache
 
-    def stamp(self) -> tuple[int, ...]:
-        """Return numbers that change when another model answers, or songs come, go or change."""
-        active = self.models.active
-        # of a file that has taken the place of another one, the same numbers mean something else
-        return ((active or 0) + (self._database.replaced << 40), self.songs.stamp())
+    def version_stamp(self) -> VersionStamp:
+        """Return a record that changes with the active model, the songs and the listening histories."""
+        model = self.models.active  # first: reading notices that the file was replaced
+        return VersionStamp(
+            file=self._database.replaced, model=model, songs=self.songs.changes(), listens=self.listens.digest()
+        )
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Give a connection whose changes all happen at the end, or none of them."""
-        with self._database.writing() as connection:
-            yield connection
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Return a context manager of a write transaction: committed on exit, rolled back on error."""
+        return self._database.writing()
+
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, where the database does not by itself."""
+        self._database.compact()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close all connections."""
         self._database.close()

@@ -1,8 +1,8 @@
-"""A SQLite file that was opened -> whether its name still leads to it.
+"""An open SQLite file -> whether its path still refers to it.
 
-A file can be moved away, or another one can take its name (a backup that is put back, say), while it is open. What is
-written then goes to the old one, which may have no name any more. Its write-ahead log goes by the name and would be
-taken for that of the new file, which it would damage; so it has to go with the old one.
+While a file is open it can be moved, or another file can replace it under the same path (a restored backup, for
+example). Writes then go to the old file, which may no longer have a path. SQLite finds the write-ahead log by path
+and would apply the old log to the new file and corrupt it, so the old log is unlinked before the new file is opened.
 """
 
 import contextlib
@@ -12,65 +12,66 @@ from pathlib import Path
 
 from nearsong.errors import DatabaseError
 
-_LOGS = ("-wal", "-shm")
-Number = tuple[int, int]
+_LOG_SUFFIXES = ("-wal", "-shm")
+FileId = tuple[int, int]
 
 
 class OpenedFile:
-    """A file as it was when it was opened.
+    """Identity (device and inode) of a SQLite file and its logs at the time it was opened.
 
     Parameters
     ----------
     path : Path
-        That of a library. It is kept open, so that nothing else gets the number that the file or its log is known by.
+        The library file. It is kept open so that the inodes of the file and its logs are not reused.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._connection.execute("SELECT count(*) FROM sqlite_master").close()  # opens the log
-        self._number = _number(path)
-        self._logs = {name: _number(name) for name in (f"{path}{ending}" for ending in _LOGS)}
+        self._connection.execute("SELECT count(*) FROM sqlite_master").close()  # makes SQLite open the log
+        self._file_id = _file_id(path)
+        self._logs = {name: _file_id(name) for name in (f"{path}{ending}" for ending in _LOG_SUFFIXES)}
 
-    def is_itself(self) -> bool:
-        """Say whether the name leads to the file that was opened; as good as certainly, where nobody can tell.
+    def is_current(self) -> bool:
+        """Return whether the path still refers to the file that was opened; True if that cannot be determined.
 
         Raises
         ------
         DatabaseError
-            If it leads nowhere.
+            If the path does not exist.
         """
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             shown = os.fsencode(self.path).decode("utf-8", "replace")
-            raise DatabaseError(f"the library file {shown} is gone; put it back.", shown, passing=True) from None
+            raise DatabaseError(f"the library file {shown} is missing; restore it.", shown, transient=True) from None
         except OSError:
-            return True  # the database says what is wrong
-        return (found.st_dev, found.st_ino) == self._number
+            return True  # the next query reports the error
+        return (status.st_dev, status.st_ino) == self._file_id
 
-    def leave(self) -> None:
-        """Take the names from the logs of the file; those of another one stay.
+    def unlink_logs(self) -> None:
+        """Unlink the logs of the old file, but not those of a new file at the same paths.
 
-        Whoever has them open goes on. What is in them goes into the file, which may be kept under another name.
+        Processes that have the logs open keep working. Their content is written back to the old file, which may still
+        exist under another path.
         """
         for name, number in self._logs.items():
-            if number is not None and _number(name) == number:
+            if number is not None and _file_id(name) == number:
                 with contextlib.suppress(OSError):
                     os.unlink(name)
-        self._logs = {}  # their numbers may be given to others
+        self._logs = {}  # their inodes may be reused
         with contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection that keeps the file open."""
         self._connection.close()
 
 
-def _number(path: str | Path) -> Number | None:
-    """Return what a file is known by as long as somebody has it open."""
+def _file_id(path: str | Path) -> FileId | None:
+    """Return device and inode of a file, or None; they are not reused as long as the file is open."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

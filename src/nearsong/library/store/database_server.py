@@ -1,4 +1,4 @@
-"""A URL of PostgreSQL -> an engine that notices when its server is lost, and whose connections can be broken off."""
+"""A PostgreSQL URL -> an engine that detects a lost server and whose connections can be interrupted."""
 
 import os
 import socket
@@ -15,25 +15,26 @@ from sqlalchemy.exc import NoSuchModuleError
 
 from nearsong.errors import DatabaseError, InvalidInputError
 
-LOST = {
+KEEPALIVE_OPTIONS = {
     "connect_timeout": 15,
     "tcp_user_timeout": 15_000,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-"""Seconds and milliseconds after which a server counts as lost, in its driver's words; a URL may say otherwise."""
+"""libpq options that detect a lost server, ``tcp_user_timeout`` in ms, others in s; options in the URL override them.
+"""
 
 
 class ServerConnections:
-    """The connections to a server of PostgreSQL.
+    """The connections to a PostgreSQL server.
 
     Parameters
     ----------
     url : sqlalchemy.URL
     name : str
-        What to call it, without password.
-    patience : float
+        Name for messages, without the password.
+    lock_timeout_seconds : float
         Seconds that a statement waits for a lock.
 
     Attributes
@@ -41,8 +42,8 @@ class ServerConnections:
     engine : sqlalchemy.Engine
     """
 
-    def __init__(self, url: sa.URL, name: str, patience: float) -> None:
-        lost = {name: value for name, value in LOST.items() if name not in url.query}
+    def __init__(self, url: sa.URL, name: str, lock_timeout_seconds: float) -> None:
+        lost = {name: value for name, value in KEEPALIVE_OPTIONS.items() if name not in url.query}
         try:
             self.engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"client_encoding": "utf8", **lost})
         except (ImportError, NoSuchModuleError) as error:
@@ -53,43 +54,43 @@ class ServerConnections:
 
         @sa.event.listens_for(self.engine, "do_connect")
         def _(*_ways: Any) -> None:
-            if self._closed:  # whose connection is broken off would make another one
+            if self._closed:  # a thread whose connection was interrupted must not reconnect
                 raise DatabaseError(f"the library {name} was closed.", name)
 
         @sa.event.listens_for(self.engine, "connect")
         def _(connection: Any, _record: Any) -> None:
             with self._opening:
                 self._open.add(connection)
-            connection.execute(f"SET lock_timeout = {round(1000 * patience)}")
+            connection.execute(f"SET lock_timeout = {round(1000 * lock_timeout_seconds)}")
             connection.commit()
 
-    def break_off(self) -> None:
-        """End what other threads still ask: one that waits for a server that hangs would wait for ever."""
+    def interrupt(self) -> None:
+        """Interrupt the queries of other threads, which would otherwise wait forever for a hanging server."""
         self._closed = True
-        self.engine.dispose()  # those that nobody uses, as is polite
+        self.engine.dispose()  # idle connections are closed normally
         with self._opening:
-            there = list(self._open)
-        for connection in there:
-            with suppress(Exception):  # whatever became of it, it is not to be used any more
+            connections = list(self._open)
+        for connection in connections:
+            with suppress(Exception):  # it may be closed or broken already
                 if not connection.closed:
                     with socket.socket(fileno=os.dup(connection.fileno())) as line:
                         line.shutdown(socket.SHUT_RDWR)
 
 
 def cache_of(url: sa.URL) -> Path:
-    """Return a folder of the user's for things that can be made again, another one for each library.
+    """Return the library's own folder in the user's cache directory.
 
-    A copy of a library has models of the same numbers and dates, but may have other songs by now.
+    Libraries must not share a folder: a copy of a library has the same model ids and dates, but may have other songs.
     """
     options = sorted((name, value) for name, value in url.query.items() if name not in ("user", "password"))
-    text = repr((url.host, url.port or 5432, url.database, options))  # whoever asks, it is the same library
+    text = repr((url.host, url.port or 5432, url.database, options))  # independent of the user
     name = f"postgresql-{blake2b(text.encode(), digest_size=8).hexdigest()}"
     return Path(platformdirs.user_cache_dir("nearsong")) / name
 
 
-def is_away(error: BaseException | None) -> bool:
-    """Say whether PostgreSQL was not reached, ended the connection, or had none to give."""
+def is_unreachable(error: BaseException | None) -> bool:
+    """Return whether PostgreSQL was unreachable, closed the connection, or had no connection left."""
     state = getattr(error, "sqlstate", None)
-    if state is None:  # the words are not PostgreSQL's but its driver's
+    if state is None:  # raised by the driver, not by the server
         return any(kind.__name__ == "OperationalError" for kind in type(error).__mro__)
     return str(state).startswith(("08", "57P")) or state == "53300"

@@ -1,9 +1,10 @@
-"""Listening histories: the tables `listen_*`. Rows are kept in columns, a few bytes each, so that millions fit."""
+"""Listening histories: the tables `listen_*`. Listens are stored in compressed column blocks, a few bytes per row."""
 
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from nearsong.errors import LibraryError
-from nearsong.library.records import Heard, ListenBlock
 from nearsong.library.store.bulk import ids_by_key, insert_rows
 from nearsong.library.store.database import Connection, Database
 from nearsong.library.store.plays import delete_plays
@@ -23,21 +23,22 @@ from nearsong.library.store.schema import (
     listen_users,
 )
 from nearsong.library.store.text import clean_text, key_of, path_to_text, text_to_path
+from nearsong.listens.records import ListenBlock, TrackName
 
 PLAYED = "played"
-"""The format of the one history that is made of the library's own table of plays."""
+"""Format of the history that is built from the library's own table of plays."""
 
-_BATCH = 10_000
-_REMEMBERED = 400_000
-"""Users, and names, whose ids an import remembers; it asks again for the others."""
+_BATCH_ROWS = 10_000
+_MAX_CACHED_IDS = 400_000
+"""User ids, and name ids, cached during an import."""
 
 _COLUMNS = (("user", np.int32), ("name", np.int32), ("plays", np.float32), ("time", np.int64))
-_SEPARATOR = "\0"  # no text in a database has it
+_SEPARATOR = "\0"  # cannot occur in stored text
 
 
 @dataclass(frozen=True)
-class Source:
-    """A listening history that was imported."""
+class History:
+    """An imported listening history."""
 
     id: int
     name: str
@@ -49,7 +50,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ListenColumns:
     """Rows of a history; ``user`` and ``name`` are ids of the store."""
 
     user: npt.NDArray[np.int32]
@@ -58,11 +59,11 @@ class Columns:
     time: npt.NDArray[np.int64]
 
 
-class SourceWriter:
-    """Takes the blocks of one history; it counts only when :meth:`finish` has been called.
+class HistoryWriter:
+    """Writes the blocks of one history, which becomes visible when :meth:`finish` is called.
 
-    Blocks are written one by one, so that a long import keeps nobody else waiting; one that is broken off leaves
-    rows that nobody reads, and a later import sweeps them away.
+    Each block is a transaction of its own, so that a long import does not block other writers. The rows of an
+    interrupted import are never read, and a later import deletes them.
     """
 
     def __init__(self, database: Database, source_id: int) -> None:
@@ -77,16 +78,16 @@ class SourceWriter:
         self._rows = 0
 
     def add(self, block: ListenBlock) -> None:
-        """Write a block."""
+        """Write one block."""
         with self._database.writing() as connection:
             self._mark(connection, imported=time.time())
             users = self._users.of(connection, block.users)
-            names = self._names.of(connection, [_joined(item) for item in block.heard])
-            columns = Columns(users[block.user], names[block.item], block.plays, block.time)
+            names = self._names.of(connection, [_joined(item) for item in block.tracks])
+            columns = ListenColumns(users[block.user], names[block.item], block.plays, block.time)
             row = {"source_id": self.source_id, "number": self._number, "data": _pack(columns)}
             connection.execute(listen_blocks.insert(), row)
         for numbers in (self._users, self._names):
-            numbers.keep()  # not before they are in the database
+            numbers.keep()  # only after the commit
         self._plays = _grown(self._plays, columns.name)
         self._named = _grown(self._named, columns.name)
         self._used = _grown(self._used, columns.user)
@@ -97,52 +98,62 @@ class SourceWriter:
         self._rows += len(block)
 
     def finish(self, replaced: Sequence[int] = (), *, alone: bool = False) -> bool:
-        """Make it count, in place of others; False if another import has brought in the same history meanwhile.
+        """Publish the history and delete those it replaces.
 
-        With ``alone``, whatever else of its format counts by now is replaced. Names that were only there stay until a
-        history is removed: looking for them means to look at all histories.
+        Parameters
+        ----------
+        replaced : sequence of int
+            Ids of histories to delete.
+        alone : bool
+            Whether to delete all other complete histories of this format as well. Names that only these used stay
+            until a history is removed: finding them requires a pass over all histories.
+
+        Returns
+        -------
+        bool
+            False if another import has stored the same history meanwhile; this one is deleted then.
         """
         names = np.flatnonzero(self._named)
         with self._database.writing() as connection:
-            for source in [*replaced, *(self._others(connection) if alone else ())]:
+            for source in [*replaced, *(self._other_histories(connection) if alone else ())]:
                 _delete_source(connection, source)
-            if self._came_twice(connection):
+            if self._is_imported(connection):
                 _delete_source(connection, self.source_id)
                 return False
             users = zlib.compress(np.flatnonzero(self._used).astype("<i4").tobytes(), level=1)
             self._mark(connection, complete=True, rows=self._rows, users=users, imported=time.time())
-            for start in range(0, len(names), _BATCH):
-                part = names[start : start + _BATCH]
+            for start in range(0, len(names), _BATCH_ROWS):
+                part = names[start : start + _BATCH_ROWS]
                 plays = self._plays[part].tolist()
                 rows = [(self.source_id, name, count) for name, count in zip(part.tolist(), plays, strict=True)]
                 insert_rows(connection, listen_totals, ("source_id", "name_id", "plays"), rows)
             if replaced:
-                _forget_unused(connection)
+                _delete_unused(connection)
         return True
 
-    def _came_twice(self, connection: Connection) -> bool:
+    def _is_imported(self, connection: Connection) -> bool:
         mine = sa.select(listen_sources.c.fingerprint).where(listen_sources.c.id == self.source_id).scalar_subquery()
         same = sa.select(listen_sources.c.id).where(listen_sources.c.complete, listen_sources.c.fingerprint == mine)
         return connection.execute(same).first() is not None
 
-    def _others(self, connection: Connection) -> Sequence[int]:
-        """Return what is of the same format, counts, and has other rows."""
-        me = connection.execute(sa.select(listen_sources).where(listen_sources.c.id == self.source_id)).first()
+    def _other_histories(self, connection: Connection) -> Sequence[int]:
+        """Return the ids of other complete histories of the same format."""
+        current = connection.execute(sa.select(listen_sources).where(listen_sources.c.id == self.source_id)).first()
         same = sa.select(listen_sources.c.id).where(
             listen_sources.c.complete,
-            listen_sources.c.format == (me.format if me else ""),
-            listen_sources.c.fingerprint != (me.fingerprint if me else ""),
+            listen_sources.c.format == (current.format if current else ""),
+            listen_sources.c.fingerprint != (current.fingerprint if current else ""),
         )
         return connection.execute(same).scalars().all()
 
     def _mark(self, connection: Connection, **columns: Any) -> None:
         mine = listen_sources.c.id == self.source_id
         if not connection.execute(listen_sources.update().where(mine), columns).rowcount:
-            raise LibraryError("this import was taken for one that was broken off and removed; import it again.")
+            raise LibraryError("this import was removed as unfinished; import the file again.")
 
 
 class _Numbers:
-    """The ids of texts in a table; new ones are added."""
+    """Cached ids of texts in a table; new texts are inserted."""
 
     def __init__(self, table: sa.Table, row_of: Callable[[str], tuple[Any, ...]]) -> None:
         self._table, self._row_of = table, row_of
@@ -158,7 +169,7 @@ class _Numbers:
             wanted = {row[0]: row for row in rows}
             ids = ids_by_key(connection, self._table, list(wanted)) if last else {}
             new = {key: row for key, row in wanted.items() if key not in ids}
-            numbers = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))  # nobody else writes now
+            numbers = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))  # writers are serialised
             columns = [column.name for column in self._table.c]
             insert_rows(connection, self._table, columns, [(numbers[key], *row) for key, row in new.items()])
             ids |= numbers
@@ -167,8 +178,8 @@ class _Numbers:
         return np.array([fresh[t] if t in fresh else known[t] for t in texts], dtype=np.int32)
 
     def keep(self) -> None:
-        """Remember what was found last."""
-        if len(self._known) + len(self._fresh) > _REMEMBERED:
+        """Cache the ids returned by the last call of :meth:`of`."""
+        if len(self._known) + len(self._fresh) > _MAX_CACHED_IDS:
             self._known = {}
         self._known |= self._fresh
         self._fresh = {}
@@ -180,27 +191,27 @@ class ListenTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, name: str, fingerprint: str, format: str, kind: str) -> SourceWriter:
-        """Begin to write a history."""
+    def begin(self, name: str, fingerprint: str, format: str, kind: str) -> HistoryWriter:
+        """Start writing a history."""
         row = {"name": path_to_text(name), "fingerprint": fingerprint, "format": format, "kind": kind}
         with self._database.writing() as connection:
             unfinished = {**row, "rows": 0, "users": b"", "complete": False, "imported": time.time()}
             result = connection.execute(listen_sources.insert().returning(listen_sources.c.id), unfinished)
             source = int(result.scalar_one())
-        return SourceWriter(self._database, source)
+        return HistoryWriter(self._database, source)
 
     def sweep(self, older_than: float = 3600.0) -> None:
-        """Remove what imports have left behind that were broken off and wrote nothing for some seconds."""
+        """Delete the rows of interrupted imports: those without a write for ``older_than`` seconds."""
         stale = sa.select(listen_sources.c.id).where(
             ~listen_sources.c.complete, listen_sources.c.imported <= time.time() - older_than
         )
         with self._database.reading() as connection:
-            found = connection.execute(stale).scalars().all()
-        if found:
-            self._remove_unfinished(found)
+            stale_ids = connection.execute(stale).scalars().all()
+        if stale_ids:
+            self._remove_unfinished(stale_ids)
 
-    def abandon(self, writer: SourceWriter) -> None:
-        """Remove a history that could not be read to its end; one that counts stays, whatever was heard of it."""
+    def abandon(self, writer: HistoryWriter) -> None:
+        """Delete an unfinished history; a finished one stays, even if :meth:`HistoryWriter.finish` raised."""
         self._remove_unfinished([writer.source_id])
 
     def _remove_unfinished(self, sources: Sequence[int]) -> None:
@@ -208,29 +219,34 @@ class ListenTable:
         with self._database.writing() as connection:
             for source in set(connection.execute(unfinished).scalars()).intersection(sources):
                 _delete_source(connection, source)
-            _forget_unused(connection)
+            _delete_unused(connection)
 
-    def sources(self) -> list[Source]:
-        """Return the histories that count."""
-        columns = [listen_sources.c[name] for name in Source.__dataclass_fields__]
+    def histories(self) -> list[History]:
+        """Return all complete histories."""
+        columns = [listen_sources.c[name] for name in History.__dataclass_fields__]
         query = sa.select(*columns).where(listen_sources.c.complete).order_by(listen_sources.c.id)
         with self._database.reading() as connection:
-            return [Source(id, text_to_path(name), *rest) for id, name, *rest in connection.execute(query)]
+            return [History(id, text_to_path(name), *rest) for id, name, *rest in connection.execute(query)]
+
+    def digest(self) -> str:
+        """Return a hash that changes when a history is added, replaced or removed."""
+        facts = [(history.id, history.rows, history.imported) for history in self.histories()]
+        return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
     def remove(self, sources: Iterable[int], *, played: bool = False) -> None:
-        """Forget histories; with ``played``, or if the one of plays is among them, every play that was noted too."""
+        """Delete histories; with ``played``, or if the history of plays is among them, all recorded plays too."""
         gone = set(sources)
         with self._database.writing() as connection:
             query = sa.select(listen_sources.c.id, listen_sources.c.complete).where(listen_sources.c.format == PLAYED)
             of_plays = connection.execute(query).all()
             if played or any(complete and source in gone for source, complete in of_plays):
                 delete_plays(connection)
-                gone.update(source for source, _ in of_plays)  # one that is being made would bring them back
+                gone.update(source for source, _ in of_plays)  # one being built would restore the plays
             for source in gone:
                 _delete_source(connection, source)
-            _forget_unused(connection)
+            _delete_unused(connection)
 
-    def columns(self, source: int) -> Iterator[Columns]:
+    def columns(self, source: int) -> Iterator[ListenColumns]:
         """Read the rows of a history, block by block."""
         query = sa.select(listen_blocks.c.number, listen_blocks.c.data).where(listen_blocks.c.source_id == source)
         last = -1
@@ -243,8 +259,8 @@ class ListenTable:
             last = row[0]
             yield _unpack(row[1])
 
-    def names(self) -> tuple[npt.NDArray[np.int64], list[Heard]]:
-        """Return all that was played: ids and names, by id."""
+    def names(self) -> tuple[npt.NDArray[np.int64], list[TrackName]]:
+        """Return the ids and track names of everything that was played, by id."""
         query = sa.select(
             listen_names.c.id,
             listen_names.c.artist,
@@ -254,10 +270,10 @@ class ListenTable:
         ).order_by(listen_names.c.id)
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
-        return np.array([row[0] for row in rows], dtype=np.int64), [Heard(*row[1:]) for row in rows]
+        return np.array([row[0] for row in rows], dtype=np.int64), [TrackName(*row[1:]) for row in rows]
 
     def totals(self, sources: Sequence[int] | None = None) -> dict[int, float]:
-        """Return how often each name was played, in some or all histories that count."""
+        """Return the play count of each name in the given, or all, complete histories."""
         query = (
             sa.select(listen_totals.c.name_id, sa.func.sum(listen_totals.c.plays))
             .join(listen_sources, listen_sources.c.id == listen_totals.c.source_id)
@@ -271,7 +287,7 @@ class ListenTable:
             return {int(name): float(plays) for name, plays in connection.execute(query)}
 
     def n_users(self) -> int:
-        """Return how many users and playlists the histories that count have."""
+        """Return the number of users and playlists in all complete histories."""
         with self._database.reading() as connection:
             return len(_used_users(connection))
 
@@ -285,37 +301,37 @@ def _delete_source(connection: Connection, source: int) -> None:
         connection.execute(table.delete().where(column == source))
 
 
-def _forget_unused(connection: Connection) -> None:
-    """Remove names and users that no history has; an import that is under way may have any of them."""
+def _delete_unused(connection: Connection) -> None:
+    """Delete names and users that no history uses; skipped during an import, which may use any of them."""
     unfinished = connection.execute(sa.select(listen_sources.c.id).where(~listen_sources.c.complete)).first()
     if unfinished is not None:
         return
     named = connection.execute(sa.select(listen_totals.c.name_id).distinct()).scalars().all()
     for table, used in ((listen_names, np.array(named, dtype=np.int64)), (listen_users, _used_users(connection))):
-        there = np.array(connection.execute(sa.select(table.c.id)).scalars().all(), dtype=np.int64)
-        unused = np.setdiff1d(there, used).tolist()
-        if len(unused) == len(there):
+        ids = np.array(connection.execute(sa.select(table.c.id)).scalars().all(), dtype=np.int64)
+        unused = np.setdiff1d(ids, used).tolist()
+        if len(unused) == len(ids):
             connection.execute(table.delete())
             continue
-        for start in range(0, len(unused), _BATCH):
-            connection.execute(table.delete().where(table.c.id.in_(unused[start : start + _BATCH])))
+        for start in range(0, len(unused), _BATCH_ROWS):
+            connection.execute(table.delete().where(table.c.id.in_(unused[start : start + _BATCH_ROWS])))
 
 
 def _used_users(connection: Connection) -> npt.NDArray[np.int64]:
     packed = connection.execute(sa.select(listen_sources.c.users).where(listen_sources.c.complete)).scalars()
-    found = [np.frombuffer(zlib.decompress(data), dtype="<i4") for data in packed]
-    return np.unique(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
+    ids = [np.frombuffer(zlib.decompress(data), dtype="<i4") for data in packed]
+    return np.unique(np.concatenate(ids)).astype(np.int64) if ids else np.empty(0, np.int64)
 
 
 def _grown(array: npt.NDArray[Any], ids: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-    """Return an array that has a place for each id."""
+    """Return the array, extended by zeros so that every id is a valid index."""
     needed = int(ids.max(initial=-1)) + 1
     if needed <= len(array):
         return array
     return np.concatenate([array, np.zeros(max(needed, 2 * len(array)) - len(array), array.dtype)])
 
 
-def _joined(item: Heard) -> str:
+def _joined(item: TrackName) -> str:
     text = _SEPARATOR.join((item.artist, item.title, item.recording_mbid, item.artist_mbid))
     if text.count(_SEPARATOR) == 3:
         return text
@@ -332,19 +348,19 @@ def _name_row(joined: str) -> tuple[Any, ...]:
     return key_of(_SEPARATOR.join(fields).encode()), *fields
 
 
-def _pack(columns: Columns) -> bytes:
+def _pack(columns: ListenColumns) -> bytes:
     parts = [len(columns.user).to_bytes(8, "little")]
     for name, kind in _COLUMNS:
         parts.append(np.ascontiguousarray(getattr(columns, name), dtype=np.dtype(kind).newbyteorder("<")).tobytes())
     return zlib.compress(b"".join(parts), level=1)
 
 
-def _unpack(data: bytes) -> Columns:
+def _unpack(data: bytes) -> ListenColumns:
     raw = zlib.decompress(data)
     n, start = int.from_bytes(raw[:8], "little"), 8
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, kind in _COLUMNS:
         stop = start + n * np.dtype(kind).itemsize
-        found[name] = np.frombuffer(raw[start:stop], dtype=np.dtype(kind).newbyteorder("<")).astype(kind)
+        columns[name] = np.frombuffer(raw[start:stop], dtype=np.dtype(kind).newbyteorder("<")).astype(kind)
         start = stop
-    return Columns(**found)
+    return ListenColumns(**columns)

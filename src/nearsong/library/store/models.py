@@ -1,7 +1,8 @@
-"""Ears, models and settings: the tables `ears`, `models` and `settings`."""
+"""Encoders, models and settings: the tables `encoders`, `models`, `model_encoders` and `settings`."""
 
 import json
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +10,39 @@ import sqlalchemy as sa
 
 from nearsong.errors import LibraryError
 from nearsong.library.store.database import Connection, Database
-from nearsong.library.store.schema import ears, models, places, settings, sounds
+from nearsong.library.store.schema import embeddings, encoders, model_encoders, models, settings, song_vectors
 
-ACTIVE, PENDING, EAR, OWN_EAR = "active_model", "pending_model", "ear", "own_ear"
-"""Settings: the model that answers, the one that will when all songs are heard, the ear that scans use, and from how
-many songs of the library that ear was learned."""
+ACTIVE = "active_model"
+"""Setting: the model that ranks songs now."""
+
+PENDING = "pending_model"
+"""Setting: the model that becomes active once all songs are analysed with its encoders."""
+
+
+@dataclass(frozen=True)
+class EncoderRow:
+    """A stored encoder.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+        In the registry of encoders.
+    scanned : bool
+        Whether scans compute its vectors; true for at most one encoder of each name.
+    fitted_songs : int or None
+        Number of files of this library it was fitted on; None if it was imported.
+    """
+
+    id: int
+    name: str
+    scanned: bool
+    fitted_songs: int | None
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A model that is kept.
+    """A stored model.
 
     Attributes
     ----------
@@ -27,21 +51,27 @@ class ModelRow:
         Seconds since 1970.
     kind : str
         native, learned or imported.
-    ear_id : int
-        The ear it is for.
+    encoder_ids : tuple of int
+        The encoders whose vectors, one after the other, are its song vectors.
+    encoders : tuple of str
+        Their names.
+    uses_artists : bool
+        Whether the embedding of a song depends on its artist's other songs.
     facts : dict
-        The report of its training, its calibration.
+        Report of its training, calibration.
     """
 
     id: int
     created: float
     kind: str
-    ear_id: int
+    encoder_ids: tuple[int, ...]
+    encoders: tuple[str, ...]
+    uses_artists: bool
     facts: dict[str, Any]
 
 
 class ModelTable:
-    """Reads and writes ears, models and settings."""
+    """Reads and writes encoders, models and settings."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,54 +88,128 @@ class ModelTable:
         return connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
 
     def set(self, connection: Connection, name: str, value: str | int | None) -> None:
-        """Write a setting; None takes it away."""
+        """Write a setting; None deletes it."""
         if value is None:
             connection.execute(settings.delete().where(settings.c.name == name))
             return
         row = {"name": name, "value": str(value)}
         connection.execute(self._database.upsert(settings, [row], ["name"]), row)
 
-    # ---- ears
+    # ---- encoders
 
-    def add_ear(self, connection: Connection, key: str, data: bytes) -> int:
-        """Keep an ear; one that hears the same is kept once."""
-        row = {"key": key, "data": data}
-        connection.execute(self._database.upsert(ears, [row], ["key"]), row)
-        return int(connection.execute(sa.select(ears.c.id).where(ears.c.key == key)).scalar_one())
+    def add_encoder(
+        self,
+        connection: Connection,
+        *,
+        name: str,
+        key: str,
+        data: bytes,
+        n_dimensions: int,
+        dtype: str = "float32",
+        fitted_songs: int | None = None,
+    ) -> int:
+        """Store an encoder, unless one with the same key is stored already."""
+        row = {
+            "name": name,
+            "key": key,
+            "data": data,
+            "n_dimensions": n_dimensions,
+            "dtype": dtype,
+            "scanned": False,
+            "fitted_songs": fitted_songs,
+        }
+        query = sa.select(encoders.c.id).where(encoders.c.key == key)
+        existing = connection.execute(query).scalar()
+        if existing is not None:
+            return int(existing)
+        return int(connection.execute(encoders.insert().returning(encoders.c.id), row).scalar_one())
 
-    def ear(self, ear_id: int) -> bytes:
-        """Return the bytes of an ear."""
+    def encoder(self, encoder_id: int) -> bytes:
+        """Return the bytes of an encoder."""
+        query = sa.select(encoders.c.data).where(encoders.c.id == encoder_id)
         with self._database.reading() as connection:
-            return bytes(connection.execute(sa.select(ears.c.data).where(ears.c.id == ear_id)).scalar_one())
+            return bytes(connection.execute(query).scalar_one())
 
-    @property
-    def current_ear(self) -> int | None:
-        """The ear that scans use."""
-        found = self.setting(EAR)
-        return None if found is None else int(found)
+    def encoders(self, connection: Connection | None = None) -> list[EncoderRow]:
+        """Return all encoders, the oldest first."""
+        if connection is None:
+            with self._database.reading() as reader:
+                return self.encoders(reader)
+        columns = (encoders.c.id, encoders.c.name, encoders.c.scanned, encoders.c.fitted_songs)
+        rows = connection.execute(sa.select(*columns).order_by(encoders.c.id))
+        return [
+            EncoderRow(id=row.id, name=row.name, scanned=row.scanned, fitted_songs=row.fitted_songs) for row in rows
+        ]
+
+    def scanned_encoders(self, connection: Connection | None = None) -> dict[str, int]:
+        """Return the encoders whose vectors scans compute: name -> id."""
+        return {row.name: row.id for row in self.encoders(connection) if row.scanned}
+
+    def scan_with(self, connection: Connection, encoder_id: int) -> None:
+        """Make scans compute vectors of an encoder instead of any other encoder of the same name."""
+        name = connection.execute(sa.select(encoders.c.name).where(encoders.c.id == encoder_id)).scalar_one()
+        connection.execute(encoders.update().where(encoders.c.name == name), {"scanned": False})
+        connection.execute(encoders.update().where(encoders.c.id == encoder_id), {"scanned": True})
+
+    def stop_scanning(self, connection: Connection, encoder_id: int) -> None:
+        """Stop computing vectors of an encoder in scans; stored vectors are not deleted."""
+        connection.execute(encoders.update().where(encoders.c.id == encoder_id), {"scanned": False})
+
+    def drop_encoder(self, connection: Connection, encoder_id: int) -> None:
+        """Delete an encoder's vectors and native models, and the encoder itself unless another model needs it."""
+        native = _models_with(encoder_id).where(models.c.kind == "native")
+        self._delete_models(connection, connection.execute(native).scalars().all())
+        connection.execute(song_vectors.delete().where(song_vectors.c.encoder_id == encoder_id))
+        if connection.execute(_models_with(encoder_id)).first() is None:
+            connection.execute(encoders.delete().where(encoders.c.id == encoder_id))
+        else:
+            self.stop_scanning(connection, encoder_id)
 
     # ---- models
 
-    def add(self, connection: Connection, kind: str, ear_id: int, data: bytes, facts: dict[str, Any]) -> int:
-        """Keep a model."""
-        row = {"created": time.time(), "kind": kind, "ear_id": ear_id, "data": data, "facts": json.dumps(facts)}
-        return int(connection.execute(models.insert().returning(models.c.id), row).scalar_one())
+    def add(
+        self,
+        connection: Connection,
+        kind: str,
+        encoder_ids: Sequence[int],
+        data: bytes,
+        facts: dict[str, Any],
+        *,
+        uses_artists: bool = False,
+    ) -> int:
+        """Store a model."""
+        row = {
+            "created": time.time(),
+            "kind": kind,
+            "uses_artists": uses_artists,
+            "data": data,
+            "facts": json.dumps(facts),
+        }
+        model_id = int(connection.execute(models.insert().returning(models.c.id), row).scalar_one())
+        members = [
+            {"model_id": model_id, "position": position, "encoder_id": encoder_id}
+            for position, encoder_id in enumerate(encoder_ids)
+        ]
+        connection.execute(model_encoders.insert(), members)
+        return model_id
 
-    def rows(self) -> list[ModelRow]:
+    def rows(self, connection: Connection | None = None) -> list[ModelRow]:
         """Return all models, the oldest first."""
-        with self._database.reading() as connection:
-            return [_model_row(row) for row in connection.execute(_ROWS.order_by(models.c.id))]
+        if connection is None:
+            with self._database.reading() as reader:
+                return self.rows(reader)
+        return _model_rows(connection, _SELECT_MODELS)
 
     def row(self, model_id: int, connection: Connection | None = None) -> ModelRow:
         """Return one model."""
         if connection is None:
             with self._database.reading() as reader:
                 return self.row(model_id, reader)
-        possible = 0 < model_id < 2**63  # what a database can hold
-        found = connection.execute(_ROWS.where(models.c.id == model_id)).first() if possible else None
-        if found is None:
-            raise LibraryError(f"there is no model {model_id}; `nearsong models` lists those there are.")
-        return _model_row(found)
+        fits_column = 0 < model_id < 2**63
+        rows = _model_rows(connection, _SELECT_MODELS.where(models.c.id == model_id)) if fits_column else []
+        if not rows:
+            raise LibraryError(f"Model not found: {model_id}. List models with: nearsong models")
+        return rows[0]
 
     def data(self, model_id: int, connection: Connection | None = None) -> bytes:
         """Return the bytes of a model."""
@@ -113,39 +217,60 @@ class ModelTable:
         if connection is None:
             with self._database.reading() as reader:
                 return self.data(model_id, reader)
-        found = connection.execute(query).scalar()
-        if found is None:
-            raise LibraryError(f"there is no model {model_id}; `nearsong models` lists those there are.")
-        return bytes(found)
+        data = connection.execute(query).scalar()
+        if data is None:
+            raise LibraryError(f"Model not found: {model_id}. List models with: nearsong models")
+        return bytes(data)
 
     def remove(self, model_id: int) -> None:
-        """Forget a model that is not in use; what songs sound like to an ear that nobody needs any more too."""
+        """Delete a model that is not in use, and those of its encoders that nothing else needs."""
         with self._database.writing() as connection:
-            ear = self.row(model_id, connection).ear_id
+            encoder_ids = self.row(model_id, connection).encoder_ids
             if str(model_id) in (self.setting_in(connection, ACTIVE), self.setting_in(connection, PENDING)):
-                raise LibraryError(f"model {model_id} is in use; choose another first with `nearsong models use`.")
-            connection.execute(places.delete().where(places.c.model_id == model_id))
-            connection.execute(models.delete().where(models.c.id == model_id))
-            others = connection.execute(sa.select(models.c.id).where(models.c.ear_id == ear)).first()
-            if others is None and str(ear) != self.setting_in(connection, EAR):
-                connection.execute(sounds.delete().where(sounds.c.ear_id == ear))
-                connection.execute(ears.delete().where(ears.c.id == ear))
+                raise LibraryError(f"Model {model_id} is in use. Choose another first: nearsong models use MODEL")
+            self._delete_models(connection, [model_id])
+            scanned = self.scanned_encoders(connection).values()
+            for encoder_id in set(encoder_ids) - set(scanned):
+                if connection.execute(_models_with(encoder_id)).first() is None:
+                    self.drop_encoder(connection, encoder_id)
 
-    def drop_places(self, model_id: int) -> None:
-        """Forget where songs are under a model, unless it answers; they get their places anew when it is to."""
+    def _delete_models(self, connection: Connection, ids: Iterable[int]) -> None:
+        for model_id in ids:
+            connection.execute(embeddings.delete().where(embeddings.c.model_id == model_id))
+            connection.execute(models.delete().where(models.c.id == model_id))
+
+    def drop_embeddings(self, model_id: int) -> None:
+        """Delete the embeddings of a model that is not active; they are computed again when it is used."""
         with self._database.writing() as connection:
             if str(model_id) != self.setting_in(connection, ACTIVE):
-                connection.execute(places.delete().where(places.c.model_id == model_id))
+                connection.execute(embeddings.delete().where(embeddings.c.model_id == model_id))
 
     @property
     def active(self) -> int | None:
-        """The model that answers."""
-        found = self.setting(ACTIVE)
-        return None if found is None else int(found)
+        """The active model."""
+        model_id = self.setting(ACTIVE)
+        return None if model_id is None else int(model_id)
 
 
-_ROWS = sa.select(models.c.id, models.c.created, models.c.kind, models.c.ear_id, models.c.facts)
+_SELECT_MODELS = sa.select(models.c.id, models.c.created, models.c.kind, models.c.uses_artists, models.c.facts)
 
 
-def _model_row(row: Any) -> ModelRow:
-    return ModelRow(row.id, row.created, row.kind, row.ear_id, json.loads(row.facts))
+def _models_with(encoder_id: int) -> sa.Select[Any]:
+    """Return a query for the ids of the models that need an encoder."""
+    members = sa.select(model_encoders.c.model_id).where(model_encoders.c.encoder_id == encoder_id)
+    return sa.select(models.c.id).where(models.c.id.in_(members))
+
+
+def _model_rows(connection: Connection, query: sa.Select[Any]) -> list[ModelRow]:
+    members = sa.select(model_encoders.c.model_id, encoders.c.id, encoders.c.name).join_from(model_encoders, encoders)
+    members_of: dict[int, list[tuple[int, str]]] = {}
+    for model_id, encoder_id, name in connection.execute(members.order_by(model_encoders.c.position)):
+        members_of.setdefault(model_id, []).append((encoder_id, name))
+    return [
+        ModelRow(
+            **{**row._mapping, "facts": json.loads(row.facts)},
+            encoder_ids=tuple(encoder_id for encoder_id, _ in members_of.get(row.id, ())),
+            encoders=tuple(name for _, name in members_of.get(row.id, ())),
+        )
+        for row in connection.execute(query.order_by(models.c.id)).all()
+    ]

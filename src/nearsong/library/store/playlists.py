@@ -1,4 +1,4 @@
-"""Playlists that were saved: the tables `playlists` and `playlist_songs`."""
+"""Saved playlists: the tables `playlists` and `playlist_songs`."""
 
 import time
 from collections import Counter
@@ -14,13 +14,13 @@ from nearsong.library.store.database import Connection, Database
 from nearsong.library.store.schema import playlist_songs, playlists, songs
 from nearsong.library.store.text import clean_text
 
-_BLOCK = 4096  # rows asked for or written together
-_MOST = 2**63  # numbers from here on no database holds
+_BLOCK_ROWS = 4096  # rows per statement
+_MAX_ID = 2**63  # ids are below this: databases store 64-bit signed integers
 
 
 @dataclass(frozen=True)
 class SavedPlaylist:
-    """A playlist that is kept.
+    """A saved playlist.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class SavedPlaylist:
     created, changed : float
         Seconds since 1970.
     songs : tuple of int
-        Ids in order; a song may come more than once. One that was removed from the library is not among them.
+        Ids in order; a song may occur more than once. Songs removed from the library are left out.
     """
 
     id: int
@@ -47,12 +47,12 @@ class PlaylistTable:
         self._database = database
 
     def add(self, name: str, song_ids: Sequence[int]) -> SavedPlaylist:
-        """Keep a playlist.
+        """Save a new playlist.
 
         Parameters
         ----------
         name : str
-            Two playlists may have the same one.
+            Need not be unique.
         song_ids : sequence of int
 
         Raises
@@ -73,7 +73,7 @@ class PlaylistTable:
     def replace(
         self, playlist_id: int, name: str, song_ids: Sequence[int], shown: Container[int] | None = None
     ) -> SavedPlaylist:
-        """Give a playlist another name and other songs, or the same; errors as in :meth:`add` and :meth:`get`.
+        """Replace the name and songs of a playlist; errors as in :meth:`add` and :meth:`get`.
 
         Parameters
         ----------
@@ -81,22 +81,22 @@ class PlaylistTable:
         name : str
         song_ids : sequence of int
         shown : container of int, optional
-            The songs that whoever changes it was shown. Others of the playlist, whose files are not there just now,
-            keep their places, as :func:`with_unseen` has it; without this, they go.
+            The songs that the user saw while editing. Songs of the saved playlist that were hidden, because their
+            files are missing, keep their positions; see :func:`with_hidden_songs`. By default they are removed.
         """
         row = {"name": _checked_name(name), "changed": time.time()}
         with self._database.writing() as connection:
             saved = _read(connection, playlist_id)
             _check_songs(connection, song_ids)
             if shown is not None:
-                song_ids = with_unseen(song_ids, saved.songs, shown)
+                song_ids = with_hidden_songs(song_ids, saved.songs, shown)
             connection.execute(playlists.update().where(playlists.c.id == playlist_id), row)
             connection.execute(playlist_songs.delete().where(playlist_songs.c.playlist_id == playlist_id))
             _put_songs(connection, playlist_id, song_ids)
             return _read(connection, playlist_id)
 
     def remove(self, playlist_id: int) -> None:
-        """Forget a playlist; its songs stay."""
+        """Delete a playlist; its songs stay in the library."""
         with self._database.writing() as connection:
             _read(connection, playlist_id)
             connection.execute(playlist_songs.delete().where(playlist_songs.c.playlist_id == playlist_id))
@@ -108,7 +108,7 @@ class PlaylistTable:
         Raises
         ------
         NoSuchPlaylistError
-            If there is none of this id.
+            If no playlist has this id.
         """
         with self._database.reading() as connection:
             return _read(connection, playlist_id)
@@ -116,61 +116,61 @@ class PlaylistTable:
     def list(self) -> list[SavedPlaylist]:
         """Return all playlists, the oldest first."""
         with self._database.reading() as connection:
-            found = connection.execute(sa.select(playlists).order_by(playlists.c.id)).all()
+            rows = connection.execute(sa.select(playlists).order_by(playlists.c.id)).all()
             in_order = sa.select(playlist_songs.c.playlist_id, playlist_songs.c.song_id).order_by(
                 playlist_songs.c.playlist_id, playlist_songs.c.position
             )
-            of_playlist: dict[int, list[int]] = {row.id: [] for row in found}
-            for number, song in connection.execute(in_order):
-                of_playlist[number].append(song)
-        return [_saved(row, of_playlist[row.id]) for row in found]
+            songs_of: dict[int, list[int]] = {row.id: [] for row in rows}
+            for playlist_id, song in connection.execute(in_order):
+                songs_of[playlist_id].append(song)
+        return [_saved(row, songs_of[row.id]) for row in rows]
 
 
-def with_unseen(wanted: Sequence[int], saved: Sequence[int], shown: Container[int]) -> list[int]:
-    """Return a changed playlist with the songs that were not shown when it was changed.
+def with_hidden_songs(wanted: Sequence[int], saved: Sequence[int], shown: Container[int]) -> list[int]:
+    """Return an edited playlist with the hidden songs of the saved one put back.
 
-    Each of them stays behind the song that it followed; if that is no longer there, behind the last before it that
-    is; at the start if there is none.
+    A hidden song follows the same song as before the edit; if that song was removed, the nearest earlier song that
+    remains; if there is none, it goes to the start.
 
     Examples
     --------
-    >>> with_unseen([4, 2, 5], saved=[9, 2, 3, 8, 4], shown={2, 3, 4, 5})
+    >>> with_hidden_songs([4, 2, 5], saved=[9, 2, 3, 8, 4], shown={2, 3, 4, 5})
     [9, 4, 2, 8, 5]
     """
-    asked, met = Counter(wanted), Counter[int]()
-    behind: dict[tuple[int, int], list[int]] = {}
-    before = first = (0, 0)
+    wanted_counts, counts = Counter(wanted), Counter[int]()
+    hidden_after: dict[tuple[int, int], list[int]] = {}  # (song, its occurrence) -> hidden songs that follow it
+    previous = start = (0, 0)
     for song in saved:
-        if song not in shown and song not in asked:
-            behind.setdefault(before, []).append(song)
-        elif met[song] < asked[song]:  # a song may come more than once: the first stays the first
-            met[song] += 1
-            before = (song, met[song])
-    met.clear()
-    whole = behind.get(first, [])
+        if song not in shown and song not in wanted_counts:
+            hidden_after.setdefault(previous, []).append(song)
+        elif counts[song] < wanted_counts[song]:  # repeated songs are matched by occurrence
+            counts[song] += 1
+            previous = (song, counts[song])
+    counts.clear()
+    merged = hidden_after.get(start, [])
     for song in wanted:
-        met[song] += 1
-        whole += [song, *behind.get((song, met[song]), ())]
-    return whole
+        counts[song] += 1
+        merged += [song, *hidden_after.get((song, counts[song]), ())]
+    return merged
 
 
 def _checked_name(name: str) -> str:
     cleaned = " ".join(clean_text(name).split())
     if not cleaned:
-        raise InvalidInputError(f"a playlist called {name!r} could not be told from others; give it a name.")
+        raise InvalidInputError(f"the playlist name {name!r} has no visible characters; choose another.")
     return cleaned
 
 
 def _check_songs(connection: Connection, song_ids: Sequence[int]) -> None:
-    """Refuse songs that are not in the library, naming the first."""
-    wanted = sorted({int(song) for song in song_ids if 0 < song < _MOST})
+    """Raise ``NoSuchSongError`` for the first song that is not in the library."""
+    wanted = sorted({int(song) for song in song_ids if 0 < song < _MAX_ID})
     known: set[int] = set()
     for block in _blocks(wanted):
         query = sa.select(songs.c.id).where(songs.c.id.in_(block), songs.c.problem == "")
         known.update(connection.execute(query).scalars())
     for song in song_ids:
         if song not in known:
-            raise NoSuchSongError(f"there is no song {song} in the library; leave it out of the playlist.")
+            raise NoSuchSongError(f"song not found: {song}; leave it out of the playlist.")
 
 
 def _put_songs(connection: Connection, playlist_id: int, song_ids: Sequence[int]) -> None:
@@ -180,10 +180,10 @@ def _put_songs(connection: Connection, playlist_id: int, song_ids: Sequence[int]
 
 
 def _read(connection: Connection, playlist_id: int) -> SavedPlaylist:
-    possible = 0 < playlist_id < _MOST
+    possible = 0 < playlist_id < _MAX_ID
     row = connection.execute(sa.select(playlists).where(playlists.c.id == playlist_id)).first() if possible else None
     if row is None:
-        raise NoSuchPlaylistError(f"there is no playlist {playlist_id}; it may have been removed meanwhile.")
+        raise NoSuchPlaylistError(f"playlist not found: {playlist_id}; it may have been deleted.")
     query = sa.select(playlist_songs.c.song_id).where(playlist_songs.c.playlist_id == playlist_id)
     return _saved(row, connection.execute(query.order_by(playlist_songs.c.position)).scalars().all())
 
@@ -193,4 +193,4 @@ def _saved(row: Any, song_ids: Sequence[int]) -> SavedPlaylist:
 
 
 def _blocks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
+    return (rows[start : start + _BLOCK_ROWS] for start in range(0, len(rows), _BLOCK_ROWS))

@@ -1,4 +1,4 @@
-"""What was played through the service: the table `plays`, to which each play is added at once."""
+"""Plays recorded by the service: the table `plays`."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -6,20 +6,20 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from nearsong.errors import NoSuchSongError
-from nearsong.library.records import Heard
 from nearsong.library.store.database import Connection, Database
 from nearsong.library.store.schema import plays, songs
+from nearsong.listens.records import TrackName
 
 _NAMES = ("artist", "title", "recording_mbid", "artist_mbid")
-_MOST = 2**63  # numbers from here on no database holds
+_MAX_ID = 2**63  # ids are below this: databases store 64-bit signed integers
 
 
 class Play(NamedTuple):
-    """That a listener has played something; ``time`` is when it began, in seconds since 1970."""
+    """A song played by a listener; ``time`` is when it started, in seconds since 1970."""
 
     listener: str
     time: int
-    heard: Heard
+    track: TrackName
 
 
 class PlayTable:
@@ -28,21 +28,21 @@ class PlayTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, listener: str, played: Sequence[tuple[int, int]], apart: int) -> int:
-        """Note plays; those of songs that are not there are told after the others were noted.
+    def add(self, listener: str, played: Sequence[tuple[int, int]], same_play_seconds: int) -> int:
+        """Store plays; raises for unknown songs only after the other plays are stored.
 
         Parameters
         ----------
         listener : str
         played : sequence of (int, int)
-            Songs, by id, and when each began.
-        apart : int
-            Seconds: the same song by the same listener, not farther apart than this, is the same play.
+            Song ids and start times.
+        same_play_seconds : int
+            Maximum difference in seconds at which two reports of a song by a listener count as the same play.
 
         Returns
         -------
         int
-            How many are new.
+            Number of new plays.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class PlayTable:
                     continue
                 same = sa.select(plays.c.id).where(
                     plays.c.song_id == song,
-                    plays.c.time.between(time - apart, time + apart),
+                    plays.c.time.between(time - same_play_seconds, time + same_play_seconds),
                     plays.c.listener == listener,
                 )
                 if connection.execute(same.limit(1)).first() is None:
@@ -66,41 +66,39 @@ class PlayTable:
                     connection.execute(plays.insert(), row)
                     added += 1
         if missing is not None:
-            raise NoSuchSongError(
-                f"there is no song {missing} in the library, so that it was played cannot be noted."
-            )
+            raise NoSuchSongError(f"song not found: {missing}; the play was not recorded.")
         return added
 
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of plays."""
         with self._database.reading() as connection:
             return int(connection.execute(sa.select(sa.func.count()).select_from(plays)).scalar_one())
 
     def first(self) -> int | None:
-        """Return the number of the first play there is; no other one ever gets it."""
+        """Return the id of the oldest play; ids are never reused."""
         with self._database.reading() as connection:
             return connection.execute(sa.select(sa.func.min(plays.c.id))).scalar()
 
     def all(self) -> Iterator[Play]:
-        """Read all of them, in the order in which they came.
+        """Yield all plays in the order in which they were reported.
 
-        A song is called as its tags call it now; one that is gone, as they did when it was played.
+        A song is named by its current tags; a removed song by its tags at the time of the play.
         """
         there = sa.and_(songs.c.id == plays.c.song_id, songs.c.problem == "")
         names = [sa.case((songs.c.id.is_(None), plays.c[name]), else_=songs.c[name]) for name in _NAMES]
         query = sa.select(plays.c.listener, plays.c.time, *names).select_from(plays.outerjoin(songs, there))
         with self._database.reading() as connection:
-            for listener, time, *heard in connection.execute(query.order_by(plays.c.id)):
-                yield Play(listener, time, Heard(*heard))
+            for listener, time, *track in connection.execute(query.order_by(plays.c.id)):
+                yield Play(listener, time, TrackName(*track))
 
 
 def delete_plays(connection: Connection) -> None:
-    """Forget all plays."""
+    """Delete all plays."""
     connection.execute(plays.delete())
 
 
 def _names(connection: Connection, song: int) -> dict[str, str] | None:
-    """Return what a song is called; None if it is not there."""
+    """Return the names of a song; None if it does not exist."""
     query = sa.select(*(songs.c[name] for name in _NAMES)).where(songs.c.id == song)
-    row = connection.execute(query).first() if 0 < song < _MOST else None
+    row = connection.execute(query).first() if 0 < song < _MAX_ID else None
     return None if row is None else dict(row._mapping)

@@ -3,30 +3,36 @@
 ::
 
     roots           folders that are scanned
-    songs           files: where, how large, what they say of themselves, and what is wrong with them
-    ears            codebooks and features: what makes a vector of a song
-    sounds          song x ear -> vector (float32)
-    models          metrics, each with the ear it is for and the report of its training
-    places          song x model -> place in the learned space (float32)
+    songs           files: path, size, tags, and problems with them
+    encoders        song encoders; one of each name is scanned
+    song_vectors    song x encoder -> song vector (float32 or float16; empty if the encoder has none of the song)
+    models          metrics and spaces, each with the report of its training
+    model_encoders  model x position -> encoder
+    embeddings      song x model -> embedding (float32)
+    stale_artists   model x artist whose songs changed since they were embedded
     listen_sources  listening histories that were imported
-    listen_users    who listens
-    listen_names    what was played, as the histories name it
+    listen_users    users of the histories
+    listen_names    track names of the histories
     listen_blocks   rows of the histories, in columns
     listen_totals   source x name -> plays
-    playlists       playlists that were saved
+    playlists       saved playlists
     playlist_songs  playlist x position -> song
-    plays           what was played through the service, each play as it came
+    plays           plays through the service, not yet a history
     settings        name -> value
 """
 
+import hashlib
+
 import sqlalchemy as sa
 
-VERSION = 3
-"""Of the tables; a library of another version is refused."""
+from nearsong.audio.tags import TAG_FIELDS
+
+VERSION = 8
+"""Of what the columns hold; to be raised by hand where their meaning changes. Columns are part of `FORMAT`."""
 
 metadata = sa.MetaData()
 
-Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up only what it calls INTEGER
+Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite increments INTEGER columns only
 
 Key = sa.LargeBinary(16)  # a hash: PostgreSQL cannot index texts of more than some 2,700 bytes
 
@@ -46,36 +52,41 @@ songs = sa.Table(
     sa.Column("path", sa.Text, nullable=False),
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("modified", sa.BigInteger, nullable=False, comment="nanoseconds since 1970"),
-    sa.Column("content", sa.Text, nullable=False, index=True, comment="what a moved file is known by"),
+    sa.Column("content", sa.Text, nullable=False, index=True, comment="hash that identifies a moved file"),
     sa.Column("missing", sa.Boolean, nullable=False, default=False),
-    sa.Column("problem", sa.Text, nullable=False, default="", comment="why it gives no sound"),
-    sa.Column("damage", sa.Text, nullable=False, default="", comment="what was wrong though it could be used"),
+    sa.Column("problem", sa.Text, nullable=False, default="", comment="why it cannot be analysed"),
+    sa.Column("damage", sa.Text, nullable=False, default="", comment="what is wrong with a usable file"),
     sa.Column("seconds", sa.Float, nullable=False, default=0.0),
-    sa.Column("artist", sa.Text, nullable=False, default=""),
-    sa.Column("title", sa.Text, nullable=False, default=""),
-    sa.Column("album", sa.Text, nullable=False, default=""),
-    sa.Column("genre", sa.Text, nullable=False, default=""),
-    sa.Column("year", sa.Integer, nullable=True),
+    *(
+        sa.Column(field.name, sa.Text, nullable=False, default="")
+        if field.default == ""
+        else sa.Column(field.name, sa.Integer, nullable=True)
+        for field in TAG_FIELDS
+    ),
     sa.Column("artist_key", sa.Text, nullable=False, default=""),
-    sa.Column("recording_mbid", sa.Text, nullable=False, default=""),
-    sa.Column("artist_mbid", sa.Text, nullable=False, default=""),
+    sa.Column("artist_hash", Key, nullable=False, default=b"", index=True, comment="of artist_key; empty for none"),
     sa.Column("added", sa.Float, nullable=False, default=0.0, comment="seconds since 1970"),
-    sqlite_autoincrement=True,  # the number of a song that was forgotten is not given to another one
+    sqlite_autoincrement=True,  # ids of removed songs are not used again
 )
 
-ears = sa.Table(
-    "ears",
+encoders = sa.Table(
+    "encoders",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
-    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False, comment="in the registry of encoders"),
+    sa.Column("key", sa.Text, nullable=False, unique=True, comment="hash of its parameters"),
     sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("n_dimensions", sa.Integer, nullable=False, comment="numbers of a vector"),
+    sa.Column("dtype", sa.Text, nullable=False, comment="how they are stored: float32 or float16"),
+    sa.Column("scanned", sa.Boolean, nullable=False, default=False, comment="whether scans compute its vectors"),
+    sa.Column("fitted_songs", sa.Integer, nullable=True, comment="files of this library it was fitted for"),
     sqlite_autoincrement=True,
 )
 
-sounds = sa.Table(
-    "sounds",
+song_vectors = sa.Table(
+    "song_vectors",
     metadata,
-    sa.Column("ear_id", Id, sa.ForeignKey("ears.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("encoder_id", Id, sa.ForeignKey("encoders.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("song_id", Id, sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
 )
@@ -86,25 +97,42 @@ models = sa.Table(
     sa.Column("id", Id, primary_key=True, autoincrement=True),
     sa.Column("created", sa.Float, nullable=False),
     sa.Column("kind", sa.Text, nullable=False, comment="native, learned or imported"),
-    sa.Column("ear_id", Id, sa.ForeignKey("ears.id"), nullable=False),
+    sa.Column(
+        "uses_artists", sa.Boolean, nullable=False, comment="whether embeddings depend on the artist's other songs"
+    ),
     sa.Column("data", sa.LargeBinary, nullable=False),
-    sa.Column("facts", sa.Text, nullable=False, comment="JSON: the report of the training, the calibration"),
+    sa.Column("facts", sa.Text, nullable=False, comment="JSON: report of the training, calibration"),
     sqlite_autoincrement=True,
 )
 
-places = sa.Table(
-    "places",
+model_encoders = sa.Table(
+    "model_encoders",
+    metadata,
+    sa.Column("model_id", Id, sa.ForeignKey("models.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, comment="of its vector in the model's song vector"),
+    sa.Column("encoder_id", Id, sa.ForeignKey("encoders.id"), nullable=False, index=True),
+)
+
+embeddings = sa.Table(
+    "embeddings",
     metadata,
     sa.Column("model_id", Id, sa.ForeignKey("models.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("song_id", Id, sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("place", sa.LargeBinary, nullable=False),
+    sa.Column("embedding", sa.LargeBinary, nullable=False),
+)
+
+stale_artists = sa.Table(
+    "stale_artists",
+    metadata,
+    sa.Column("model_id", Id, sa.ForeignKey("models.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("artist_hash", Key, primary_key=True),
 )
 
 listen_sources = sa.Table(
     "listen_sources",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
-    sa.Column("name", sa.Text, nullable=False, comment="path it came from"),
+    sa.Column("name", sa.Text, nullable=False, comment="path of the file"),
     sa.Column("fingerprint", sa.Text, nullable=False, index=True),
     sa.Column("format", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False, comment="counts, events or playlists"),
@@ -174,7 +202,7 @@ plays = sa.Table(
     sa.Column("id", Id, primary_key=True, autoincrement=True),
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("time", sa.BigInteger, nullable=False, comment="when it began, seconds since 1970"),
-    sa.Column("song_id", Id, nullable=False, comment="the song may be gone by now"),
+    sa.Column("song_id", Id, nullable=False, comment="the song may have been removed"),
     sa.Column("artist", sa.Text, nullable=False),
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("recording_mbid", sa.Text, nullable=False),
@@ -189,3 +217,18 @@ settings = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+
+
+def format_of(tables: sa.MetaData) -> str:
+    """Return the version and a digest of the columns, so that a library with other columns has another format."""
+    columns = sorted(
+        f"{table.name}.{column.name} {type(column.type).__name__} {column.nullable} {column.primary_key}"
+        for table in tables.tables.values()
+        for column in table.columns
+    )
+    digest = hashlib.blake2b("\n".join(columns).encode(), digest_size=4).hexdigest()
+    return f"{VERSION}-{digest}"
+
+
+FORMAT = format_of(metadata)
+"""A library of another format is refused."""

@@ -1,44 +1,39 @@
-"""Songs, what they sound like, and where that puts them: the tables `songs`, `sounds`, `places` and `roots`."""
+"""Songs and scanned folders: the tables `songs` and `roots`."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from nearsong.library.records import Song, Tags
-from nearsong.library.store.bulk import insert_rows
-from nearsong.library.store.database import Connection, Database
-from nearsong.library.store.schema import places, roots, settings, songs, sounds
-from nearsong.library.store.text import clean_text, path_key, path_to_text, text_to_path
+from nearsong.audio.tags import TAG_FIELDS, Tags
+from nearsong.library.records import SONG_COLUMNS, Song
+from nearsong.library.store.database import Connection
+from nearsong.library.store.schema import embeddings, encoders, models, roots, song_vectors, songs
+from nearsong.library.store.text import clean_text, key_of, path_key, path_to_text, text_to_path
+from nearsong.library.store.vectors import SongVectors, blocks_of
 from nearsong.names import artist_key, primary_artist
 
-Vectors = npt.NDArray[np.float32]
-Ids = npt.NDArray[np.int64]
-
-BLOCK = 4096
-"""Rows read or written together."""
-
-CHANGES = "changes"
-"""A setting that counts what happened to songs and places."""
+NEVER = -(1 << 62)
+"""A modification time that no file has: a file stored with it is analysed again."""
 
 
 class KnownFile(NamedTuple):
-    """What the library knows of a file without looking at it."""
+    """A stored file; ``analysed`` has the ids of the encoders it has a vector of."""
 
     id: int
     size: int
     modified: int
     missing: bool
     problem: str
-    heard: bool
+    analysed: frozenset[int]
 
 
-class Twin(NamedTuple):
-    """A song whose file had a certain content when it was last looked at."""
+class SameContent(NamedTuple):
+    """A song with the same file content; ``analysed`` has the ids of the encoders it has a vector of."""
 
     id: int
     path: str
@@ -46,12 +41,12 @@ class Twin(NamedTuple):
     modified: int
     seconds: float
     damage: str
-    heard: bool
+    analysed: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
 class ScannedFile:
-    """A file as a scan found it; ``vector`` is None if it gives no sound."""
+    """A file as a scan read it; ``vectors`` by encoder id, none if it has a problem."""
 
     path: str
     size: int
@@ -59,53 +54,54 @@ class ScannedFile:
     content: str
     tags: Tags
     seconds: float = 0.0
-    vector: Vectors | None = None
+    vectors: Mapping[int, npt.NDArray[np.floating[Any]]] = field(default_factory=dict)
     problem: str = ""
     damage: str = ""
 
 
-class SongTable:
-    """Reads and writes songs."""
+class SongTable(SongVectors):
+    """Reads and writes songs, their vectors and embeddings."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    # ---- scanning
 
-    # ---- what a scan needs
-
-    def known_files(self, ear_id: int | None) -> dict[str, KnownFile]:
-        """Return all files by path; ``heard`` says whether there is a sound for this ear."""
-        query = sa.select(songs.c.path, *_FACTS).select_from(songs.outerjoin(sounds, _heard_by(ear_id)))
+    def known_files(self) -> dict[str, KnownFile]:
+        """Return all files by path."""
+        known = {}
         with self._database.reading() as connection:
-            return {
-                text_to_path(path): KnownFile(song, size, modified, missing, problem, sound is not None)
-                for path, song, size, modified, missing, problem, sound in connection.execute(query).all()
-            }
+            songs_of: dict[int, set[int]] = {}
+            for encoder_id in connection.execute(sa.select(encoders.c.id)).scalars().all():
+                query = sa.select(song_vectors.c.song_id).where(song_vectors.c.encoder_id == encoder_id)
+                songs_of[encoder_id] = set(connection.execute(query).scalars())
+            groups: dict[tuple[int, ...], frozenset[int]] = {}  # few, shared by many songs
+            rows = connection.execute(sa.select(songs.c.path, *_FILE_FACTS))
+            for path, song, size, modified, missing, problem in rows:
+                ids = tuple([encoder_id for encoder_id, analysed in songs_of.items() if song in analysed])
+                if ids not in groups:
+                    groups[ids] = frozenset(ids)
+                known[text_to_path(path)] = KnownFile(
+                    id=song, size=size, modified=modified, missing=missing, problem=problem, analysed=groups[ids]
+                )
+        return known
 
-    def known_file(self, path: str, ear_id: int, connection: Connection | None = None) -> KnownFile | None:
-        """Return one file as it is now, another scan's work included."""
+    def known_file(self, path: str, connection: Connection | None = None) -> KnownFile | None:
+        """Return a file as currently stored, possibly by a concurrent scan."""
         if connection is None:
             with self._database.reading() as reader:
-                return self.known_file(path, ear_id, reader)
-        query = sa.select(*_FACTS).select_from(songs.outerjoin(sounds, _heard_by(ear_id)))
-        row = connection.execute(query.where(songs.c.path_key == path_key(path))).first()
-        return None if row is None else KnownFile(*row[:5], row[5] is not None)
+                return self.known_file(path, reader)
+        row = connection.execute(sa.select(*_FILE_FACTS).where(songs.c.path_key == path_key(path))).first()
+        return None if row is None else KnownFile(*row, _analysed(connection, row.id))
 
-    def with_content(self, connection: Connection, content: str, ear_id: int) -> list[Twin]:
-        """Return songs with a file of this content, by id; ``heard`` says whether there is a sound for this ear."""
-        facts = (songs.c.id, songs.c.path, songs.c.size, songs.c.modified, songs.c.seconds, songs.c.damage)
-        query = (
-            sa.select(*facts, sounds.c.song_id)
-            .select_from(songs.outerjoin(sounds, _heard_by(ear_id)))
-            .where(songs.c.content == content, songs.c.problem == "")
-            .order_by(songs.c.id)
-        )
+    def with_content(self, connection: Connection, content: str) -> list[SameContent]:
+        """Return songs whose file has this content, by id."""
+        columns = (songs.c.id, songs.c.path, songs.c.size, songs.c.modified, songs.c.seconds, songs.c.damage)
+        query = sa.select(*columns).where(songs.c.content == content, songs.c.problem == "").order_by(songs.c.id)
         return [
-            Twin(song, text_to_path(path), size, modified, seconds, damage, sound is not None)
-            for song, path, size, modified, seconds, damage, sound in connection.execute(query)
+            SameContent(row.id, text_to_path(row.path), *row[2:], _analysed(connection, row.id))
+            for row in connection.execute(query).all()
         ]
 
-    def put(self, connection: Connection, file: ScannedFile, ear_id: int | None) -> int:
-        """Write a file and its sound; a file that is there under the same path keeps its id."""
+    def put(self, connection: Connection, file: ScannedFile) -> int:
+        """Write a file and its vectors; a file that is stored under the same path keeps its id."""
         row = {
             **_path_columns(file.path),
             "size": file.size,
@@ -117,31 +113,21 @@ class SongTable:
             "seconds": file.seconds,
             **tag_columns(file.tags),
         }
+        previous = connection.execute(_ARTIST_HASH.where(songs.c.path_key == row["path_key"])).scalar()
         statement = self._database.upsert(songs, [row], ["path_key"]).returning(songs.c.id)
         song = int(connection.execute(statement, {**row, "added": time.time()}).scalar_one())
-        # whatever was known of the sound belongs to the file as it was
-        connection.execute(sounds.delete().where(sounds.c.song_id == song))
-        connection.execute(places.delete().where(places.c.song_id == song))
-        if file.vector is not None and ear_id is not None:
-            self.add_sound(connection, song, ear_id, file.vector)
+        # vectors and embeddings of the previous content
+        connection.execute(song_vectors.delete().where(song_vectors.c.song_id == song))
+        connection.execute(embeddings.delete().where(embeddings.c.song_id == song))
+        self.add_vectors(connection, song, file.vectors)
+        self.mark_stale(connection, [row["artist_hash"], previous or b""])
         self._count_change(connection)
         return song
 
-    def add_sound(self, connection: Connection, song: int, ear_id: int, vector: Vectors) -> None:
-        """Write what a song sounds like to another ear; the file is the same."""
-        row = {"song_id": song, "ear_id": ear_id, "vector": np.ascontiguousarray(vector, np.float32).tobytes()}
-        connection.execute(self._database.upsert(sounds, [row], ["ear_id", "song_id"]), row)
+    def move(self, connection: Connection, song: int, path: str, size: int, modified: int, tags: Tags) -> bool:
+        """Change the path of a song; return whether it has another artist now.
 
-    def sound(self, connection: Connection, song: int, ear_id: int) -> Vectors | None:
-        """Return what a song sounds like to an ear."""
-        query = sa.select(sounds.c.vector).where(sounds.c.song_id == song, sounds.c.ear_id == ear_id)
-        data = connection.execute(query).scalar()
-        return None if data is None else np.frombuffer(data, dtype=np.float32)
-
-    def move(self, connection: Connection, song: int, path: str, size: int, modified: int, tags: Tags) -> None:
-        """Write that a song's file has another path now.
-
-        A song that was known under that path gets the old path and waits there, missing, for its file to turn up.
+        A song that is stored under that path gets the old path and is missing until its file is found again.
         """
         old = connection.execute(sa.select(songs.c.path_key, songs.c.path).where(songs.c.id == song)).one()
         in_the_way = connection.execute(
@@ -152,41 +138,54 @@ class SongTable:
         elif in_the_way is not None:
             _update(connection, in_the_way.id, path_key=b"", missing=True, modified=NEVER)
         file = {**_path_columns(path), "size": size, "modified": modified, "missing": False}
-        _update(connection, song, **file, **tag_columns(tags))
+        has_other_artist = self._update_tags(connection, song, tags, file)
         if in_the_way is not None and not in_the_way.problem:
             _update(connection, in_the_way.id, path_key=old.path_key, path=old.path)
         self._count_change(connection)
+        return has_other_artist
 
-    def touch(self, connection: Connection, song: int, size: int, modified: int, tags: Tags) -> None:
-        """Write that a file has another date and, but for its tags perhaps, the same content."""
-        _update(connection, song, size=size, modified=modified, missing=False, **tag_columns(tags))
+    def touch(self, connection: Connection, song: int, size: int, modified: int, tags: Tags) -> bool:
+        """Update the date and tags of a file whose audio is unchanged; return whether it has another artist now."""
+        file = {"size": size, "modified": modified, "missing": False}
+        has_other_artist = self._update_tags(connection, song, tags, file)
         self._count_change(connection)
+        return has_other_artist
+
+    def _update_tags(self, connection: Connection, song: int, tags: Tags, file: dict[str, Any]) -> bool:
+        columns = tag_columns(tags)
+        artists = {bytes(connection.execute(_ARTIST_HASH.where(songs.c.id == song)).scalar_one())}
+        artists.add(columns["artist_hash"])
+        _update(connection, song, **file, **columns)
+        if len(artists) == 1:
+            return False
+        self.mark_stale(connection, artists)
+        if not columns["artist_hash"]:  # no artist's songs will be embedded again with it
+            dependent = sa.select(models.c.id).where(models.c.uses_artists)
+            is_dependent = embeddings.c.model_id.in_(dependent)
+            connection.execute(embeddings.delete().where(embeddings.c.song_id == song, is_dependent))
+        return True
 
     def set_missing(self, ids: Sequence[int], missing: bool) -> None:
-        """Write which songs' files are gone, or are back."""
+        """Mark songs as missing, or as found again."""
         with self._database.writing() as connection:
-            for block in _blocks(ids):
+            for block in blocks_of([int(song) for song in ids]):
                 connection.execute(songs.update().where(songs.c.id.in_(block)), {"missing": missing})
             self._count_change(connection)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Forget songs."""
+        """Delete songs."""
         with self._database.writing() as connection:
-            for block in _blocks(ids):
-                for table, column in ((places, places.c.song_id), (sounds, sounds.c.song_id), (songs, songs.c.id)):
-                    connection.execute(table.delete().where(column.in_(block)))
+            for block in blocks_of([int(song) for song in ids]):
+                self.mark_stale(connection, connection.execute(_ARTIST_HASH.where(songs.c.id.in_(block))).scalars())
+                connection.execute(embeddings.delete().where(embeddings.c.song_id.in_(block)))
+                connection.execute(song_vectors.delete().where(song_vectors.c.song_id.in_(block)))
+                connection.execute(songs.delete().where(songs.c.id.in_(block)))
             self._count_change(connection)
-
-    def _count_change(self, connection: Connection) -> None:
-        number = sa.cast(sa.cast(settings.c.value, sa.BigInteger) + 1, sa.Text)
-        done = connection.execute(settings.update().where(settings.c.name == CHANGES).values(value=number))
-        if not done.rowcount:
-            connection.execute(settings.insert(), {"name": CHANGES, "value": "1"})
 
     # ---- roots
 
     def add_root(self, path: str) -> None:
-        """Remember a folder, and that it was scanned now."""
+        """Store a scanned folder with the current time."""
         row = {**_path_columns(path), "scanned": time.time()}
         with self._database.writing() as connection:
             connection.execute(self._database.upsert(roots, [row], ["path_key"]), row)
@@ -194,32 +193,32 @@ class SongTable:
     def roots(self) -> list[str]:
         """Return the folders that were scanned, sorted."""
         with self._database.reading() as connection:
-            found = connection.execute(sa.select(roots.c.path)).scalars()
-            return sorted(text_to_path(path) for path in found)  # each database sorts texts in its own way
+            paths = connection.execute(sa.select(roots.c.path)).scalars()
+            return sorted(text_to_path(path) for path in paths)  # databases sort text differently
 
-    # ---- what everyone else needs
+    # ---- reading
 
     def all(self, ids: Iterable[int] | None = None) -> list[Song]:
-        """Return songs that give a sound, by id; some or all of them."""
-        query = sa.select(*(songs.c[name] for name in Song.__slots__)).where(songs.c.problem == "")
-        found: list[Song] = []
+        """Return songs that could be analysed, by id; some or all of them."""
+        query = sa.select(*(songs.c[name] for name in SONG_COLUMNS)).where(songs.c.problem == "")
+        result: list[Song] = []
         with self._database.reading() as connection:
             if ids is None:
-                found = [_song(row) for row in connection.execute(query.order_by(songs.c.id))]
+                result = [_song(row) for row in connection.execute(query.order_by(songs.c.id))]
             else:
-                for block in _blocks(sorted(set(ids))):
+                for block in blocks_of(sorted({int(song) for song in ids})):
                     rows = connection.execute(query.where(songs.c.id.in_(block)).order_by(songs.c.id))
-                    found.extend(_song(row) for row in rows)
-        return found
+                    result.extend(_song(row) for row in rows)
+        return result
 
     def problems(self) -> list[tuple[str, str]]:
-        """Return the files (path, why) that give no sound, sorted."""
+        """Return the files (path, reason) that cannot be analysed, sorted."""
         query = sa.select(songs.c.path, songs.c.problem).where(songs.c.problem != "")
         with self._database.reading() as connection:
             return sorted((text_to_path(path), problem) for path, problem in connection.execute(query))
 
-    def counts(self, ear_id: int | None) -> dict[str, float]:
-        """Return how many songs there are, of which kind."""
+    def counts(self) -> dict[str, float]:
+        """Return the number of songs of each kind."""
         good = songs.c.problem == ""
         query = sa.select(
             sa.func.count().filter(good),
@@ -231,81 +230,17 @@ class SongTable:
         )
         names = ("songs", "artists", "missing", "unreadable", "damaged", "seconds")
         with self._database.reading() as connection:
-            row = connection.execute(query).one()
-            heard = sa.select(sa.func.count()).where(sounds.c.ear_id == (-1 if ear_id is None else ear_id))
-            return {**dict(zip(names, row, strict=True)), "heard": connection.execute(heard).scalar_one()}
-
-    def unheard(self, ear_id: int) -> int:
-        """Return how many songs are there and give a sound, but none for this ear yet."""
-        sound = sa.exists().where(_heard_by(ear_id))
-        query = sa.select(sa.func.count()).select_from(songs).where(songs.c.problem == "", ~songs.c.missing, ~sound)
-        with self._database.reading() as connection:
-            return int(connection.execute(query).scalar_one())
-
-    def stamp(self) -> int:
-        """Return a number that changes when songs or places come, go or change."""
-        with self._database.reading() as connection:
-            query = sa.select(settings.c.value).where(settings.c.name == CHANGES)
-            return int(connection.execute(query).scalar() or 0)
-
-    def vectors(self, ear_id: int, ids: Iterable[int] | None = None) -> Iterator[tuple[Ids, Vectors]]:
-        """Read vectors by id, some thousands at a time."""
-        query = sa.select(sounds.c.song_id, sounds.c.vector).where(sounds.c.ear_id == ear_id)
-        if ids is not None:
-            for block in _blocks(sorted(set(ids))):
-                with self._database.reading() as connection:
-                    some = query.where(sounds.c.song_id.in_(block)).order_by(sounds.c.song_id)
-                    found = _matrix(connection.execute(some).all())
-                yield found
-            return
-        last = -1
-        while True:  # by id and not by offset: what comes in meanwhile moves nothing
-            with self._database.reading() as connection:
-                page = query.where(sounds.c.song_id > last).order_by(sounds.c.song_id).limit(BLOCK)
-                rows = connection.execute(page).all()
-            if not rows:
-                return
-            last = int(rows[-1][0])
-            yield _matrix(rows)
-
-    def places(self, model_id: int) -> tuple[Ids, Vectors]:
-        """Read the places of all songs under a model, by id."""
-        query = sa.select(places.c.song_id, places.c.place).where(places.c.model_id == model_id)
-        with self._database.reading() as connection:
-            return _matrix(connection.execute(query.order_by(places.c.song_id)).all())
-
-    def put_places(self, connection: Connection, model_id: int, ids: Ids, matrix: Vectors) -> None:
-        """Write places."""
-        rows = np.ascontiguousarray(matrix, dtype=np.float32)
-        for start in range(0, len(ids), BLOCK):
-            numbers = np.asarray(ids[start : start + BLOCK]).tolist()
-            block = [
-                (model_id, song, row.tobytes())
-                for song, row in zip(numbers, rows[start : start + BLOCK], strict=True)
-            ]
-            names = ("model_id", "song_id", "place")
-            insert_rows(connection, places, names, block, keys=("model_id", "song_id"))
-        self._count_change(connection)
-
-    def without_place(
-        self, connection: Connection, model_id: int, ear_id: int, after: int = -1
-    ) -> tuple[Ids, Vectors]:
-        """Read the vectors of songs that have none under a model, by id: some thousands of those after an id."""
-        placed = sa.exists().where(places.c.model_id == model_id, places.c.song_id == sounds.c.song_id)
-        query = sa.select(sounds.c.song_id, sounds.c.vector).where(
-            sounds.c.ear_id == ear_id, sounds.c.song_id > after, ~placed
-        )
-        return _matrix(connection.execute(query.order_by(sounds.c.song_id).limit(BLOCK)).all())
+            return dict(zip(names, connection.execute(query).one(), strict=True))
 
 
-NEVER = -(1 << 62)
-"""A date that no file has: one that was known with it is looked at again."""
-
-_FACTS = (songs.c.id, songs.c.size, songs.c.modified, songs.c.missing, songs.c.problem, sounds.c.song_id)
+_FILE_FACTS = (songs.c.id, songs.c.size, songs.c.modified, songs.c.missing, songs.c.problem)
+_ARTIST_HASH = sa.select(songs.c.artist_hash)
 
 
-def _heard_by(ear_id: int | None) -> sa.ColumnElement[bool]:
-    return sa.and_(sounds.c.song_id == songs.c.id, sounds.c.ear_id == (-1 if ear_id is None else ear_id))
+def _analysed(connection: Connection, song: int) -> frozenset[int]:
+    """Return the encoders that a song has a vector of."""
+    query = sa.select(song_vectors.c.encoder_id).where(song_vectors.c.song_id == song)
+    return frozenset(connection.execute(query).scalars())
 
 
 def _path_columns(path: str) -> dict[str, Any]:
@@ -317,27 +252,20 @@ def _update(connection: Connection, song: int, **columns: Any) -> None:
 
 
 def tag_columns(tags: Tags) -> dict[str, Any]:
-    """Return the columns that tags fill."""
-    names = ("artist", "title", "album", "genre", "recording_mbid", "artist_mbid")
-    columns: dict[str, Any] = {name: clean_text(getattr(tags, name)) for name in names}
+    """Return the values of the columns for tags."""
+    columns = {field.name: _column_value(getattr(tags, field.name)) for field in TAG_FIELDS}
     artist = columns["artist"]
-    year = tags.year if tags.year is not None and abs(tags.year) < 10_000 else None
-    return {**columns, "year": year, "artist_key": artist_key(primary_artist(artist)) if artist else ""}
+    key = artist_key(primary_artist(artist)) if artist else ""
+    return {**columns, "artist_key": key, "artist_hash": key_of(key.encode()) if key else b""}
+
+
+def _column_value(value: str | int | None) -> Any:
+    """Return a value that every database takes: a text without NUL, or a number of at most four digits."""
+    if isinstance(value, str):
+        return clean_text(value)
+    return value if value is not None and abs(value) < 10_000 else None
 
 
 def _song(row: Any) -> Song:
     facts: Mapping[str, Any] = row._mapping
     return Song(**{**facts, "path": text_to_path(facts["path"])})
-
-
-def _matrix(rows: Sequence[Any]) -> tuple[Ids, Vectors]:
-    ids = np.array([row[0] for row in rows], dtype=np.int64)
-    if not rows:
-        return ids, np.empty((0, 0), np.float32)
-    flat = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32)
-    return ids, flat.reshape(len(rows), -1)
-
-
-def _blocks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), BLOCK):
-        yield [int(song) for song in ids[start : start + BLOCK]]

@@ -13,12 +13,12 @@ _CELLS = 2048
 
 
 @njit(cache=True, nogil=True)
-def count_swapped_pairs(row, relevant, n_relevant, swapped, placed):  # type: ignore[no-untyped-def]
+def count_swapped_pairs(row, relevant, n_relevant, swapped, insertion):  # type: ignore[no-untyped-def]
     """Count for every song the pairs it is swapped in.
 
     ``row`` holds the distances of all songs with +inf for those that are not irrelevant; ``relevant`` the
-    distances of the relevant songs, ascending. Fills ``placed[i]`` (irrelevant songs put before relevant i)
-    and ``swapped[j]`` (relevant songs put behind song j).
+    distances of the relevant songs, ascending. Fills ``insertion[i]`` (irrelevant songs ranked before relevant i)
+    and ``swapped[j]`` (relevant songs ranked after song j).
 
     A grid over the thresholds ``d_i + 1/2`` tells where each song falls: a cell knows how many thresholds lie in
     lower cells, and the few in its own are compared. Its branches are easy to predict, unlike a binary search's.
@@ -33,15 +33,15 @@ def count_swapped_pairs(row, relevant, n_relevant, swapped, placed):  # type: ig
         lower[int((relevant[i] + _MARGIN - low) * scale) + 1] += 1
     for cell in range(_CELLS):
         lower[cell + 1] += lower[cell]
-    placed[:n_relevant] = 0
+    insertion[:n_relevant] = 0
     for j in range(row.shape[0]):
         if row[j] >= high:  # +inf is here too
             swapped[j] = 0
             continue
-        kept = 0 if row[j] < low else lower[int((row[j] - low) * scale)]
-        while relevant[kept] + _MARGIN <= row[j]:
-            kept += 1
-        swapped[j] = n_relevant - kept
-        placed[kept] += 1
+        n_ahead = 0 if row[j] < low else lower[int((row[j] - low) * scale)]
+        while relevant[n_ahead] + _MARGIN <= row[j]:
+            n_ahead += 1
+        swapped[j] = n_relevant - n_ahead
+        insertion[n_ahead] += 1
     for i in range(1, n_relevant):
-        placed[i] += placed[i - 1]
+        insertion[i] += insertion[i - 1]

@@ -1,16 +1,18 @@
-"""MAP: Delta = 1 - average precision; the i-th relevant song (from 1) contributes i / (i + placed[i]) / P.
+"""MAP: Delta = 1 - average precision; the i-th relevant song (from 1) contributes i / (i + insertion[i]) / P.
 
-The loss is a sum of terms that are concave in their own place, so the best non-decreasing places follow by
-pooling adjacent violators: a relevant song that would rather stand before its predecessor is merged with it,
-and the block moves as one.
+The violation is a sum of terms that are concave in their own insertion point, so the best non-decreasing insertion
+points follow by pooling adjacent violators: a relevant song whose own optimum is before that of its predecessor is
+merged with it, and the block shares one insertion point.
 """
 
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _best_block_place(first, last, relevant, irrelevant, low, high, weight, n_relevant):  # type: ignore[no-untyped-def]
-    """Return the place in low..high that relevant songs first..last (0-based) like best in common."""
+def _best_block_insertion(  # type: ignore[no-untyped-def]
+    first, last, relevant, irrelevant, low, high, weight, n_relevant
+):
+    """Return the best common insertion point in low..high of relevant songs first..last (0-based)."""
     length = last - first + 1
     distance_sum = 0.0
     for i in range(first, last + 1):
@@ -28,26 +30,30 @@ def _best_block_place(first, last, relevant, irrelevant, low, high, weight, n_re
 
 
 @njit(cache=True, nogil=True)
-def place_for_map(relevant, n_relevant, irrelevant, n_irrelevant, starts, placed):  # type: ignore[no-untyped-def]
-    """Fill ``placed`` with the most violated staircase and return its loss; ``starts`` is an int64 work array."""
+def map_insertion_points(  # type: ignore[no-untyped-def]
+    relevant, n_relevant, irrelevant, n_irrelevant, starts, insertion
+):
+    """Fill ``insertion`` with the most violated staircase and return its loss; ``starts`` is an int64 work array."""
     weight = 2.0 / (n_relevant * n_irrelevant)
     n_blocks = 0
     for song in range(n_relevant):
         start = song
-        place = _best_block_place(song, song, relevant, irrelevant, 0, n_irrelevant, weight, n_relevant)
-        # placed[start of a block] is the block's place until the blocks are final
-        while n_blocks > 0 and placed[starts[n_blocks - 1]] > place:
+        point = _best_block_insertion(song, song, relevant, irrelevant, 0, n_irrelevant, weight, n_relevant)
+        # until the blocks are final, insertion[start of a block] holds the insertion point of the block
+        while n_blocks > 0 and insertion[starts[n_blocks - 1]] > point:
             n_blocks -= 1
             start = starts[n_blocks]
-            place = _best_block_place(start, song, relevant, irrelevant, place, placed[start], weight, n_relevant)
+            point = _best_block_insertion(
+                start, song, relevant, irrelevant, point, insertion[start], weight, n_relevant
+            )
         starts[n_blocks] = start
-        placed[start] = place
+        insertion[start] = point
         n_blocks += 1
     precision = 0.0
     block = 0
     for i in range(n_relevant):
         if block + 1 < n_blocks and starts[block + 1] == i:
             block += 1
-        placed[i] = placed[starts[block]]
-        precision += (i + 1) / (i + 1.0 + placed[i])
+        insertion[i] = insertion[starts[block]]
+        precision += (i + 1) / (i + 1.0 + insertion[i])
     return 1.0 - precision / n_relevant

@@ -4,18 +4,19 @@ Each query's row of distances is overwritten with the coefficients ``a`` of its 
 
     slack = Delta + sum_i a_i d_i,    gradient = sum_i a_i (q - x_i)(q - x_i)'
 
-``a_i = 2/(PN) * placed[i]`` for relevant songs, ``-2/(PN) * (relevant songs behind j)`` for irrelevant ones, 0 for
-the ignored: each row sums to zero. Rows are independent, so threads may share a block; the GIL is released.
+``a_i = 2/(PN) * insertion[i]`` for relevant songs, ``-2/(PN) * (relevant songs ranked after j)`` for irrelevant ones
+and 0 for ignored ones, so each row sums to zero. Rows are independent and the GIL is released, so threads may share a
+block.
 """
 
 import numpy as np
 from numba import njit
 
 from nearsong.metric.oracles.auc import count_swapped_pairs
-from nearsong.metric.oracles.average_precision import place_for_map
-from nearsong.metric.oracles.mrr import place_for_mrr
-from nearsong.metric.oracles.ndcg import place_for_ndcg
-from nearsong.metric.oracles.precision import place_for_precision
+from nearsong.metric.oracles.average_precision import map_insertion_points
+from nearsong.metric.oracles.mrr import mrr_insertion_points
+from nearsong.metric.oracles.ndcg import ndcg_insertion_points
+from nearsong.metric.oracles.precision import precision_insertion_points
 from nearsong.metric.oracles.sorting import BUCKETS, argsort_into
 
 AUC, MRR, NDCG, MAP, PRECISION = 0, 1, 2, 3, 4
@@ -29,32 +30,45 @@ def most_violated(  # type: ignore[no-untyped-def]
     rows,
     squares,
     queries,
-    relevant_start,
-    relevant_stop,
-    relevant_items,
-    ignored_start,
-    ignored_stop,
-    ignored_items,
-    most_relevant,
+    relevant_lists,
+    ignored_lists,
+    max_relevant,
     losses,
     slacks,
     column_sums,
 ):
-    """Overwrite ``rows`` with coefficients; fill ``losses`` and ``slacks``; add to ``column_sums``.
+    """Replace the distances of a block of queries by the coefficients of their cutting planes.
 
-    ``rows`` (queries x songs) comes in as inner products of the projected songs and ``squares`` as their squared
-    norms: finishing the distances here saves passes over memory. Query ``q``'s relevant songs are
-    ``relevant_items[relevant_start[q]:relevant_stop[q]]``, in the same way for ignored ones; the query itself is
-    always ignored, and may appear in either list. ``most_relevant`` bounds the length of a relevant list.
+    Parameters
+    ----------
+    loss : int
+        One of ``LOSS_CODES``.
+    k : int
+        The cut of NDCG and precision.
+    rows : float64 array of shape (n_queries, n_songs)
+        Inner products of the projected queries and songs, overwritten with coefficients: completing the distances
+        here saves passes over memory.
+    squares : float64 array of shape (n_songs,)
+        Squared norms of the projected songs.
+    queries : int64 array of shape (n_queries,)
+        The song that each row belongs to.
+    relevant_lists, ignored_lists : ItemLists
+        The query itself is always ignored and may appear in either list.
+    max_relevant : int
+        The length of the longest relevant list.
+    losses, slacks : float64 arrays of shape (n_queries,)
+        Filled.
+    column_sums : float64 array of shape (n_songs,)
+        The sums of the coefficients are added to it.
     """
     n = rows.shape[1]
-    relevant_ids = np.empty(most_relevant, np.int32)
-    relevant_raw = np.empty(most_relevant)
-    relevant = np.empty(most_relevant)
-    ranked = np.empty(most_relevant, np.int32)
-    placed = np.empty(most_relevant, np.int64)
-    work = np.empty((3, most_relevant), np.int64)
-    wide = max(n, most_relevant)
+    relevant_ids = np.empty(max_relevant, np.int32)
+    relevant_raw = np.empty(max_relevant)
+    relevant = np.empty(max_relevant)
+    ranked = np.empty(max_relevant, np.int32)
+    insertion = np.empty(max_relevant, np.int64)
+    work = np.empty((3, max_relevant), np.int64)
+    wide = max(n, max_relevant)
     order = np.empty(wide, np.int32)
     spare = np.empty(wide, np.int32)
     image = np.empty(wide, np.uint32)
@@ -75,8 +89,8 @@ def most_violated(  # type: ignore[no-untyped-def]
         for j in range(n):
             row[j] = squares[q] + squares[j] - 2.0 * row[j]
         n_excluded = 0
-        for p in range(ignored_start[q], ignored_stop[q]):
-            item = ignored_items[p]
+        for p in range(ignored_lists.start[q], ignored_lists.stop[q]):
+            item = ignored_lists.items[p]
             if row[item] != np.inf:
                 row[item] = np.inf
                 n_excluded += 1
@@ -84,8 +98,8 @@ def most_violated(  # type: ignore[no-untyped-def]
             row[q] = np.inf
             n_excluded += 1
         n_relevant = 0
-        for p in range(relevant_start[q], relevant_stop[q]):
-            item = relevant_items[p]
+        for p in range(relevant_lists.start[q], relevant_lists.stop[q]):
+            item = relevant_lists.items[p]
             if row[item] != np.inf:  # ignored wins over relevant
                 relevant_ids[n_relevant] = item
                 relevant_raw[n_relevant] = row[item]
@@ -99,10 +113,10 @@ def most_violated(  # type: ignore[no-untyped-def]
         slack = 0.0
 
         if loss == AUC:
-            count_swapped_pairs(row, relevant, n_relevant, swapped, placed)
+            count_swapped_pairs(row, relevant, n_relevant, swapped, insertion)
             wrong = 0
             for i in range(n_relevant):
-                wrong += placed[i]
+                wrong += insertion[i]
             losses[r] = wrong / (n_relevant * n_irrelevant)
             for j in range(n):
                 if swapped[j] > 0:
@@ -123,23 +137,25 @@ def most_violated(  # type: ignore[no-untyped-def]
                 total += irrelevant[j]
                 cumulated[j + 1] = total
             if loss == MRR:
-                losses[r] = place_for_mrr(relevant, n_relevant, irrelevant, m, placed)
+                losses[r] = mrr_insertion_points(relevant, n_relevant, irrelevant, m, insertion)
             elif loss == NDCG:
-                losses[r] = place_for_ndcg(relevant, n_relevant, irrelevant, m, cumulated, k, discount, work, placed)
+                losses[r] = ndcg_insertion_points(
+                    relevant, n_relevant, irrelevant, m, cumulated, k, discount, work, insertion
+                )
             elif loss == MAP:
-                losses[r] = place_for_map(relevant, n_relevant, irrelevant, m, work[0], placed)
+                losses[r] = map_insertion_points(relevant, n_relevant, irrelevant, m, work[0], insertion)
             else:
-                losses[r] = place_for_precision(relevant, n_relevant, irrelevant, m, cumulated, k, placed)
+                losses[r] = precision_insertion_points(relevant, n_relevant, irrelevant, m, cumulated, k, insertion)
             row[:] = 0.0
-            behind = n_relevant
-            for j in range(placed[n_relevant - 1]):
-                while placed[n_relevant - behind] <= j:
-                    behind -= 1
-                row[ids[order[j]]] = -weight * behind
-                slack -= behind * irrelevant[j]
+            n_after = n_relevant
+            for j in range(insertion[n_relevant - 1]):
+                while insertion[n_relevant - n_after] <= j:
+                    n_after -= 1
+                row[ids[order[j]]] = -weight * n_after
+                slack -= n_after * irrelevant[j]
         for i in range(n_relevant):
-            row[relevant_ids[ranked[i]]] = weight * placed[i]
-            slack += placed[i] * relevant[i]
+            row[relevant_ids[ranked[i]]] = weight * insertion[i]
+            slack += insertion[i] * relevant[i]
         slacks[r] = losses[r] + weight * slack
         for j in range(n):
             column_sums[j] += row[j]

@@ -1,25 +1,25 @@
-"""MRR: Delta = 1 - 1/rank of the first relevant song, whose rank is ``placed[0] + 1``.
+"""MRR: Delta = 1 - 1/rank of the first relevant song, whose rank is ``insertion[0] + 1``.
 
-Putting the first relevant song behind b irrelevant ones forces all others to at least b; each then does best
-at ``max(b, free place)``. The total is concave in b, so the search climbs from the free place of the first
-relevant song and stops at the first step that does not pay.
+Inserting the first relevant song after b irrelevant ones forces all others to at least b; each is then best inserted
+at ``max(b, free insertion point)``. The total is concave in b, so the search climbs from the free insertion point of
+the first relevant song and stops at the first step without a gain.
 """
 
 from numba import njit
 
-from nearsong.metric.oracles.staircase import free_places
+from nearsong.metric.oracles.staircase import free_insertion_points
 
 
 @njit(cache=True, nogil=True)
-def place_for_mrr(relevant, n_relevant, irrelevant, n_irrelevant, placed):  # type: ignore[no-untyped-def]
-    """Fill ``placed`` with the most violated staircase and return its loss."""
-    free_places(relevant, n_relevant, irrelevant, n_irrelevant, placed)
+def mrr_insertion_points(relevant, n_relevant, irrelevant, n_irrelevant, insertion):  # type: ignore[no-untyped-def]
+    """Fill ``insertion`` with the most violated staircase and return its loss."""
+    free_insertion_points(relevant, n_relevant, irrelevant, n_irrelevant, insertion)
     weight = 2.0 / (n_relevant * n_irrelevant)
-    first = placed[0]
-    pushed = 0  # relevant songs that the first one pushes along
+    first = insertion[0]
+    pushed = 0  # relevant songs that must move along with the first one
     pushed_distance = 0.0
     while first < n_irrelevant:
-        while pushed < n_relevant and placed[pushed] <= first:
+        while pushed < n_relevant and insertion[pushed] <= first:
             pushed_distance += relevant[pushed]
             pushed += 1
         step = weight * (pushed_distance - pushed * irrelevant[first])
@@ -27,6 +27,6 @@ def place_for_mrr(relevant, n_relevant, irrelevant, n_irrelevant, placed):  # ty
             break
         first += 1
     for i in range(n_relevant):
-        if placed[i] < first:
-            placed[i] = first
+        if insertion[i] < first:
+            insertion[i] = first
     return 1.0 - 1.0 / (first + 1)

@@ -1,8 +1,8 @@
-"""Exact ascending argsort of float64 keys, in time linear in the number of keys.
+"""float64 keys -> the indices that sort them, exactly and in time linear in the number of keys.
 
 The ranking oracles sort the distances of every query's irrelevant songs. numba's own ``argsort`` is a
-scalar quicksort; a radix sort over a float32 image of the keys, mended by an insertion pass over the few
-neighbours that float32 cannot tell apart, is eight times faster at 2,000 keys and just as exact.
+scalar quicksort; a radix sort over a float32 image of the keys, followed by an insertion sort of the few neighbours
+that float32 cannot tell apart, is eight times faster at 2,000 keys and just as exact.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _BITS = 11
 _SPARED_BITS = 8
 BUCKETS = 1 << _BITS
 _MASK = np.uint32(BUCKETS - 1)
-_FEW = 48  # below this, insertion beats three passes over 2,048 counters
+_INSERTION_SORT_KEYS = 48  # up to so many keys, insertion sort is faster than passes over 2,048 counters
 
 
 @njit(cache=True, nogil=True)
@@ -22,7 +22,7 @@ def argsort_into(keys, n, order, spare, image, spare_image, counts):  # type: ig
     ``order``, ``spare`` are int32, ``image``, ``spare_image`` uint32 work arrays of at least ``n`` entries,
     ``counts`` is an int64 work array of ``BUCKETS`` entries.
     """
-    if n <= _FEW:
+    if n <= _INSERTION_SORT_KEYS:
         for i in range(n):
             spare[i] = i
     else:
@@ -49,26 +49,26 @@ def _radix_passes(keys, n, order, spare, image, spare_image, counts):  # type: i
     unit = 1.0 / (high - low) if high > low else 0.0
     floats = image.view(np.float32)
     for i in range(n):
-        # in 0..1, where the bits of a float32 ascend with its value; + 0.0 takes the sign off a negative zero
+        # in 0..1, where the bits of a float32 ascend with its value; + 0.0 turns a negative zero into a positive one
         floats[i] = (keys[i] - low) * unit + 0.0
         spare[i] = i
     source, target = spare, order
     source_image, target_image = image, spare_image
-    for digit in range(2):  # the upper 22 of the 30 bits in use; the insertion pass sees to the rest
+    for digit in range(2):  # the upper 22 of the 30 bits in use; the insertion sort does the rest
         shift = np.uint32(_SPARED_BITS + digit * _BITS)
         counts[:] = 0
         for i in range(n):
             counts[(source_image[i] >> shift) & _MASK] += 1
         total = 0
         for bucket in range(BUCKETS):
-            here = counts[bucket]
+            size = counts[bucket]
             counts[bucket] = total
-            total += here
+            total += size
         for i in range(n):
             bucket = (source_image[i] >> shift) & _MASK
-            place = counts[bucket]
-            counts[bucket] = place + 1
-            target[place] = source[i]
-            target_image[place] = source_image[i]
+            slot = counts[bucket]
+            counts[bucket] = slot + 1
+            target[slot] = source[i]
+            target_image[slot] = source_image[i]
         source, target = target, source
         source_image, target_image = target_image, source_image

@@ -1,1 +1,1 @@
-"""The API, version 1: a router a file; :mod:`nearsong.web.app` joins them below ``/api/v1``."""
+"""The routes of the API, one file a resource."""

@@ -1,4 +1,4 @@
-"""Listening histories: which there are, a further one, and one less."""
+"""Listening histories: list, import, delete."""
 
 from functools import partial
 from pathlib import PurePath
@@ -8,35 +8,35 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from nearsong.errors import LibraryError
-from nearsong.library.importing import ME
-from nearsong.library.listens.detection import ENDINGS
+from nearsong.library import DEFAULT_USER
+from nearsong.listens.detection import ENDINGS
 from nearsong.names import readable
-from nearsong.web import limits
-from nearsong.web.api.jobs import told
+from nearsong.web.api.jobs import with_location
 from nearsong.web.api.query import FORM
-from nearsong.web.problems import ApiError, responses
-from nearsong.web.receiving import display_name
-from nearsong.web.schemas import JobOut
-from nearsong.web.service import Shared
+from nearsong.web.http import rate_limits as limits
+from nearsong.web.http.problems import ApiError, responses
+from nearsong.web.jobs.import_listens import ImportListens
+from nearsong.web.json.schemas import JobOut
+from nearsong.web.media.receiving import display_name
+from nearsong.web.service.service import Shared
 
 router = APIRouter(tags=["listens"])
 
 
 class HistoryOut(BaseModel):
-    """A listening history that was imported."""
+    """An imported listening history."""
 
     id: int
-    name: str = Field(description="The name of the file.")
-    format: str = Field(description="What it was read as: csv, spotify-extended, m3u ...")
+    name: str = Field(description="Name of the file.")
+    format: str = Field(description="Format of the file: csv, spotify-extended, m3u8 ...")
     kind: str = Field(description="events, counts or playlists")
     rows: int
     imported: float = Field(description="Seconds since 1970.")
 
 
-@router.get("/listens", summary="The listening histories")
+@router.get("/listens", summary="List listening histories")
 def histories(service: Shared) -> list[HistoryOut]:
-    """Return the listening histories that were imported, the oldest first."""
+    """Return the imported listening histories, oldest first."""
     return [
         HistoryOut(
             id=source.id,
@@ -61,36 +61,29 @@ async def add(
     request: Request,
     response: Response,
     service: Shared,
-    user: Annotated[str, Query(max_length=100, description="Whose it is, where the file does not say.")] = "",
+    user: Annotated[str, Query(max_length=100, description="The listener, if the file does not name one.")] = "",
 ) -> JobOut:
-    """Take a listening history: Last.fm, ListenBrainz, Spotify, playlists, CSV, TSV, JSON, Parquet; packed or not.
+    """Import a listening history: Last.fm, ListenBrainz, Spotify, playlists, CSV, TSV, JSON, Parquet; packed or not.
 
-    It is read in the background. The result of the job says how much of it the library has. The same file twice
-    counts once; a file of the same name takes the place of the earlier one, unless another user is named.
+    A job reads it in the background; its result says how much of it matches the library. The same file counts once;
+    a file of the same name replaces the earlier one, unless the user differs.
     """
     limits.spend(service.job_limit, request, "histories")
     if service.jobs.is_full:
-        raise ApiError(
-            503, "too many jobs wait already; try again when some are done.", "busy", {"Retry-After": "60"}
-        )
-    whose = display_name(user) if user.strip() else ME
+        raise ApiError(503, "too many jobs are waiting; try again when some are done.", "busy", {"Retry-After": "60"})
+    listener = display_name(user) if user.strip() else DEFAULT_USER
     file = await service.uploads.hold(request, ENDINGS)
-    spec = {"path": str(file.path), "name": file.name, "user": whose}
-    forget = partial(service.uploads.release, file)
+    spec = ImportListens(path=str(file.path), name=file.name, user=listener)
+    release = partial(service.uploads.release, file)
     try:
-        job, is_new = await run_in_threadpool(service.jobs.add, "listens", spec, tidy=forget)
+        job, is_new = await run_in_threadpool(service.jobs.add, spec, on_end=release)
     except BaseException:
-        forget()
+        release()
         raise
-    return told(response, job, is_new)
+    return with_location(response, job, is_new)
 
 
-@router.delete("/listens/{history}", status_code=204, summary="Forget a listening history", responses=responses(404))
+@router.delete("/listens/{history}", status_code=204, summary="Delete a listening history", responses=responses(404))
 def remove(service: Shared, history: Annotated[int, Path(ge=1, le=2**62)]) -> None:
-    """Forget a listening history; the next training learns from the rest."""
-    try:
-        service.library.remove_listens(history)
-    except LibraryError as error:
-        if "there is no listening history" not in str(error):
-            raise
-        raise ApiError(404, f"there is no listening history {history}.", "no-such-history") from None
+    """Delete a listening history; the next training uses the rest."""
+    service.library.remove_listens(history)

@@ -1,4 +1,4 @@
-"""The model that answers: how good it is on artists it was not shown, the others that are kept, and new music."""
+"""The active model and its quality on held-out artists, the stored models, and recommendations of unplayed music."""
 
 from typing import Annotated, Any
 
@@ -6,25 +6,22 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.held_out_report import Estimate, TrainingReport
-from nearsong.library.store import ModelRow
-from nearsong.library.training_words import LABELS, PLAIN, advice, sentences
-from nearsong.web.answers import song_json
-from nearsong.web.files import etag_of, kept
-from nearsong.web.limits import spend
-from nearsong.web.problems import ApiError, responses
-from nearsong.web.schemas import (
+from nearsong.library import LABELS, MEASURES, PLAIN, Estimate, ModelRow, TrainingReport, advice, sentences
+from nearsong.web.http.problems import ApiError, responses
+from nearsong.web.http.rate_limits import spend
+from nearsong.web.json.answers import Json, song_json
+from nearsong.web.json.schemas import (
     ColdStartOut,
     EstimateOut,
-    KeptModel,
     ModelOut,
     ReportOut,
     ScoreOut,
-    SongOut,
+    StoredModel,
     UseModelIn,
     UseModelOut,
 )
-from nearsong.web.service import Shared
+from nearsong.web.media.files import etag_of, not_modified
+from nearsong.web.service.service import Shared
 
 router = APIRouter(tags=["model"])
 
@@ -32,89 +29,81 @@ router = APIRouter(tags=["model"])
 @router.get(
     "/model",
     response_description="The model and its report.",
-    summary="How good the model is that answers",
-    responses={304: {"description": "The caller has it already."}, **responses(503)},
+    summary="Get the active model and its quality",
+    responses={304: {"description": "Not modified."}, **responses(503)},
     response_model=ModelOut,
 )
 def model(request: Request, service: Shared) -> Any:
-    """Return the model that answers with the report of its training, and all models that are kept."""
+    """Return the active model with the report of its training, and all stored models."""
     rows, active = service.library.models(), service.library.active_model
     answer = ModelOut(
-        active=next((_kept(row, active) for row in rows if row.id == active), None),
-        report=_last_report(service.library.refused_report(), rows, active),
-        models=[_kept(row, active) for row in rows],
+        active=next((_stored(row, active) for row in rows if row.id == active), None),
+        report=_last_report(service.library.rejected_report(), rows, active),
+        models=[_stored(row, active) for row in rows],
     )
     body = answer.model_dump_json().encode()
     etag = etag_of(body)
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    return kept(request, etag) or Response(body, headers=headers, media_type="application/json")
+    return not_modified(request, etag) or Response(body, headers=headers, media_type="application/json")
 
 
 @router.put(
     "/model",
-    response_description="Which model answers now.",
-    summary="Let another model answer",
+    response_description="The active model.",
+    summary="Switch to another model",
     responses=responses(404, 409, 422, 429, 503),
 )
 def use(request: Request, service: Shared, wanted: UseModelIn) -> UseModelOut:
-    """Choose among the models that are kept; back to an older one, say."""
+    """Make a stored model active, such as an earlier one."""
     spend(service.job_limit, request, "changes")
     if wanted.id not in {row.id for row in service.library.models()}:
-        raise ApiError(404, f"there is no model {wanted.id}; choose one of those that are kept.", "no-such-model")
-    unheard = service.library.use_model(wanted.id)
+        raise ApiError(404, f"model not found: {wanted.id}; choose one of the stored models.", "no-such-model")
+    not_analysed = service.library.use_model(wanted.id)
     service.refresh()
-    return UseModelOut(active=service.library.active_model, unheard=unheard)
+    return UseModelOut(active=service.library.active_model, not_analysed=not_analysed)
 
 
 @router.get(
     "/model/cold-start",
     response_description="Counts and examples.",
-    summary="How much music that nobody has played comes up",
+    summary="Get how many never-played songs are recommended",
     responses=responses(409, 422, 503),
+    response_model=ColdStartOut,
 )
 def cold_start(
-    service: Shared, n: Annotated[int, Query(ge=1, le=50, description="Nearest songs looked at.")] = 10
-) -> ColdStartOut:
-    """Return how many never-played songs are among the nearest of played ones, as learned and by sound alone."""
+    service: Shared, n: Annotated[int, Query(ge=1, le=50, description="Nearest songs for each played song.")] = 10
+) -> Response:
+    """Return how many never-played songs are among the nearest of played ones, by the active model and by sound."""
     snapshot = service.snapshot
-    with service.heavy.turn():
-        found = snapshot.cold_start(n)
-    return ColdStartOut(
-        songs=found.songs,
-        never_played=found.never_played,
-        seeds=found.seeds,
-        sampled=found.sampled,
-        n=found.n,
-        recommended=found.recommended,
-        recommended_native=found.recommended_native,
-        examples=[SongOut(**song_json(song, snapshot.plays)) for song in found.examples],
-    )
+    with service.concurrency.slot():
+        result = snapshot.cold_start(n)
+    return Json({**vars(result), "examples": [song_json(song, snapshot.plays) for song in result.examples]})
 
 
-def _kept(row: ModelRow, active: int | None) -> KeptModel:
+def _stored(row: ModelRow, active: int | None) -> StoredModel:
     report = _report(row)
     score = None if report is None else report.score("learned", "known")
-    return KeptModel(id=row.id, kind=row.kind, created=row.created, active=row.id == active, score=score)
+    return StoredModel(id=row.id, kind=row.kind, created=row.created, active=row.id == active, score=score)
 
 
 def _report(row: ModelRow) -> TrainingReport | None:
     try:
         return TrainingReport.from_json(row.facts["report"]) if "report" in row.facts else None
-    except InvalidInputError:  # of a later version
+    except InvalidInputError:  # written by a later version
         return None
 
 
-def _last_report(refused: TrainingReport | None, rows: list[ModelRow], active: int | None) -> ReportOut | None:
-    """Return the last training's report if it was refused; else that of the model that answers, or the last one."""
-    if refused is not None:
-        return report_out(refused)
-    in_turn = sorted(rows, key=lambda row: (row.id != active, -row.id))
-    report = next((found for row in in_turn if (found := _report(row)) is not None), None)
+def _last_report(rejected: TrainingReport | None, rows: list[ModelRow], active: int | None) -> ReportOut | None:
+    """Return the last training's report if it was rejected; else that of the active model, or the last one."""
+    if rejected is not None:
+        return report_out(rejected)
+    in_order = sorted(rows, key=lambda row: (row.id != active, -row.id))
+    report = next((found for row in in_order if (found := _report(row)) is not None), None)
     return None if report is None else report_out(report)
 
 
 def report_out(report: TrainingReport) -> ReportOut:
-    """Return a training's report as the API has it."""
+    """Return the report of a training as `ReportOut`."""
     return ReportOut(
         decision=report.decision,
         sentences=sentences(report, PLAIN),
@@ -122,9 +111,8 @@ def report_out(report: TrainingReport) -> ReportOut:
         rows=[
             ScoreOut(
                 name=row.name,
-                label=LABELS.get(row.name, row.name).removeprefix("native: "),
-                known=_estimate(row.known),
-                unknown=_estimate(row.unknown),
+                label=LABELS.get(row.name, row.name),
+                **{measure: _estimate(getattr(row, measure)) for measure in MEASURES},
             )
             for row in report.rows
         ],
@@ -132,11 +120,10 @@ def report_out(report: TrainingReport) -> ReportOut:
         artists=report.artists,
         songs=report.songs,
         loss=report.loss,
+        method=report.method,
         seconds=float(report.seconds.get("total", 0.0)),
     )
 
 
-def _estimate(found: Estimate | None) -> EstimateOut | None:
-    if found is None:
-        return None
-    return EstimateOut(mean=found.mean, low=found.low, high=found.high, artists=found.artists)
+def _estimate(estimate: Estimate | None) -> EstimateOut | None:
+    return None if estimate is None else EstimateOut.model_validate(estimate, from_attributes=True)

@@ -1,48 +1,42 @@
-"""Playlists: made from seeds, saved, changed, and written as files for players."""
+"""Playlists: generate from seeds, save, change, and export as files."""
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library import Filters, PlaylistRules
-from nearsong.library.playlist_files import playlist_text
-from nearsong.library.recommend import Seed
-from nearsong.library.records import Song
-from nearsong.library.snapshot import Snapshot
-from nearsong.library.store import SavedPlaylist
+from nearsong.library import PlaylistRules, SavedPlaylist, Seed, Snapshot, Song, playlist_text
+from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import readable
-from nearsong.web.answers import Json, song_json
-from nearsong.web.files import attachment
-from nearsong.web.problems import ApiError, responses
-from nearsong.web.schemas import (
+from nearsong.web.http.problems import ApiError, responses
+from nearsong.web.json.answers import Json, song_json
+from nearsong.web.json.schemas import (
     DraftIn,
     DraftOut,
+    ExportFormat,
     ExportIn,
-    FiltersIn,
-    HeardSeed,
     PlaylistIn,
     PlaylistOut,
     PlaylistRef,
+    UploadSeed,
 )
-from nearsong.web.service import Service, Shared
+from nearsong.web.media.files import attachment
+from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(prefix="/playlists", tags=["playlists"])
 
-Number = Annotated[int, Path(ge=1, le=2**62, description="Number of a saved playlist.")]
-Format = Literal["m3u8", "jspf"]
-FORMATS = {"m3u8": "audio/x-mpegurl; charset=utf-8", "jspf": "application/json"}
+Number = Annotated[int, Path(ge=1, le=2**62, description="Id of a saved playlist.")]
 
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The file, to keep.",
+        "description": "The playlist file.",
         "content": {
-            "audio/x-mpegurl": {"schema": {"type": "string"}},
-            "application/json": {"schema": {"type": "object"}},
+            format.media_type.partition(";")[0]: {"schema": {"type": "string"}}
+            for format in PLAYLIST_FORMATS.values()
         },
     },
     **responses(404, 409, 422),
@@ -53,129 +47,126 @@ _FILE: dict[int | str, dict[str, Any]] = {
     "/draft",
     response_model=DraftOut,
     response_description="Songs in order.",
-    summary="Make a playlist from seeds; nothing is saved",
+    summary="Generate a playlist without saving it",
     responses=responses(400, 404, 409, 422, 503),
 )
 def draft(service: Shared, wanted: DraftIn) -> Response:
-    """Return a playlist around the seeds, or one that walks from the seed `to` another song."""
+    """Return a playlist around the seeds, or one that leads from the seed `to` another song."""
     snapshot = service.snapshot
-    seeds = [*map(snapshot.seed, wanted.seeds), *(_of_heard(snapshot, one) for one in wanted.heard)]
+    seeds = [*map(snapshot.seed, wanted.seeds), *(_seed_of(snapshot, upload) for upload in wanted.upload_seeds)]
     if wanted.to is not None and len(seeds) != 1:
-        raise InvalidInputError(f"a walk begins at one song and {len(seeds)} came; give one seed, and `to`.")
+        raise InvalidInputError(f"a playlist `to` a song takes exactly one seed, not {len(seeds)}.")
     rules = PlaylistRules(
         length=wanted.length,
         artist_gap=wanted.artist_gap,
         diversity=wanted.diversity,
         drift=wanted.drift,
         seed=wanted.shuffle,
+        adventurousness=wanted.adventurousness,
     )
     goal = None if wanted.to is None else snapshot.seed(wanted.to)
-    with service.heavy.turn():
-        songs, notes = snapshot.playlist(seeds, rules, filters_of(wanted.filters), goal)
+    with service.concurrency.slot():
+        songs, notes = snapshot.playlist(seeds, rules, wanted.filters, goal)
     return Json({"songs": [song_json(song, snapshot.plays) for song in songs], "notes": notes})
 
 
-def filters_of(wanted: FiltersIn) -> Filters:
-    """Return filters as the library has them."""
-    names = wanted.model_dump()
-    return Filters(**{**names, "exclude_artists": tuple(wanted.exclude_artists), "genres": tuple(wanted.genres)})
-
-
-def _of_heard(snapshot: Snapshot, heard: HeardSeed) -> Seed:
-    """Return the seed of a file that was heard before and is not in the library."""
-    if heard.model != snapshot.model.id:
-        raise ApiError(409, "the file was heard for another model than answers now; give it again.", "heard-before")
+def _seed_of(snapshot: Snapshot, upload: UploadSeed) -> Seed:
+    """Return the seed of an upload that was analysed before."""
+    if upload.model != snapshot.model.id:
+        raise ApiError(409, "the file was analysed for another model; upload it again.", "other-model")
     try:
-        place = np.frombuffer(base64.b64decode(heard.place, validate=True), dtype="<f4")
-        return snapshot.seed_at(place, heard.model, "a file that was heard")
-    except ValueError as error:  # no base64, no whole numbers, or no place of this model's
-        raise InvalidInputError(f"heard.place cannot be one ({error}); send it as the query gave it.") from error
+        embedding = np.frombuffer(base64.b64decode(upload.embedding, validate=True), dtype="<f4")
+        return snapshot.seed_of_embedding(embedding, upload.model, "an upload")
+    except ValueError as error:  # not base64, or not an embedding of this model
+        raise InvalidInputError(
+            f"upload_seeds.embedding is not valid ({error}); send it as the query returned it."
+        ) from error
 
 
-@router.get("", response_description="The oldest first.", summary="The saved playlists", responses=responses(503))
+@router.get("", response_description="Oldest first.", summary="List saved playlists", responses=responses(503))
 def saved(service: Shared) -> list[PlaylistRef]:
     """Return all saved playlists, without their songs."""
-    known = _songs_of(service)
-    return [PlaylistRef(**_summary(one, known)) for one in service.library.playlists.list()]
+    songs = _songs_of(service)
+    return [PlaylistRef(**_summary(playlist, songs)) for playlist in service.library.playlists.list()]
 
 
 @router.post(
     "",
     status_code=201,
     response_model=PlaylistOut,
-    response_description="It is saved.",
+    response_description="The saved playlist.",
     summary="Save a playlist",
     responses=responses(400, 404, 422, 503),
 )
 def save(service: Shared, wanted: PlaylistIn) -> Response:
-    """Keep a playlist in the library."""
-    made = service.library.playlists.add(wanted.name, wanted.songs)
-    return Json(_whole(made, service), 201, {"Location": f"/api/v1/playlists/{made.id}"})
+    """Save a playlist in the library."""
+    playlist = service.library.playlists.add(wanted.name, wanted.songs)
+    return Json(_with_songs(playlist, service), 201, {"Location": f"/api/v1/playlists/{playlist.id}"})
 
 
-@router.post("/export", response_class=Response, summary="Write songs as a playlist file", responses=_FILE)
+@router.post("/export", response_class=Response, summary="Export songs as a playlist file", responses=_FILE)
 def export_songs(service: Shared, wanted: ExportIn) -> Response:
-    """Return a file for players: M3U8 with whole paths, or JSPF."""
-    snapshot = service.snapshot
-    return _file(wanted.name, [snapshot.song(one) for one in wanted.songs], wanted.format)
+    """Return a playlist file with absolute paths."""
+    return _file(wanted.name, [service.snapshot.song(song_id) for song_id in wanted.songs], wanted.format)
 
 
 @router.get(
     "/{playlist_id}",
     response_model=PlaylistOut,
     response_description="The playlist.",
-    summary="A saved playlist with its songs",
+    summary="Get a saved playlist with its songs",
     responses=responses(404, 422, 503),
 )
 def get(service: Shared, playlist_id: Number) -> Response:
-    """Return a playlist; songs whose files are gone are counted only."""
-    return Json(_whole(service.library.playlists.get(playlist_id), service))
+    """Return a playlist; songs whose files are missing are only counted."""
+    return Json(_with_songs(service.library.playlists.get(playlist_id), service))
 
 
 @router.put(
     "/{playlist_id}",
     response_model=PlaylistOut,
-    response_description="It is saved.",
-    summary="Give a saved playlist another name or other songs",
+    response_description="The saved playlist.",
+    summary="Change a saved playlist",
     responses=responses(400, 404, 422, 503),
 )
 def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Response:
-    """Write a playlist anew; songs whose files are not there just now stay behind those that they followed."""
+    """Replace name and songs; songs whose files are missing at the moment stay after those they followed."""
     table = service.library.playlists
-    return Json(_whole(table.replace(playlist_id, wanted.name, wanted.songs, _songs_of(service)), service))
+    return Json(_with_songs(table.replace(playlist_id, wanted.name, wanted.songs, _songs_of(service)), service))
 
 
 @router.delete(
     "/{playlist_id}",
     status_code=204,
     response_class=Response,
-    response_description="It is gone.",
-    summary="Forget a saved playlist",
+    response_description="Deleted.",
+    summary="Delete a saved playlist",
     responses=responses(404, 422, 503),
 )
 def remove(service: Shared, playlist_id: Number) -> Response:
-    """Forget a playlist; its songs stay."""
+    """Delete a playlist; its songs stay."""
     service.library.playlists.remove(playlist_id)
     return Response(status_code=204)
 
 
-@router.get("/{playlist_id}/export", response_class=Response, summary="A saved playlist as a file", responses=_FILE)
+@router.get("/{playlist_id}/export", response_class=Response, summary="Export a saved playlist", responses=_FILE)
 def export_saved(
-    service: Shared, playlist_id: Number, wanted: Annotated[Format, Query(alias="format")] = "m3u8"
+    service: Shared, playlist_id: Number, wanted: Annotated[ExportFormat, Query(alias="format")] = "m3u8"
 ) -> Response:
-    """Return a file for players: M3U8 with whole paths, or JSPF."""
-    made = service.library.playlists.get(playlist_id)
-    known = _songs_of(service)
-    return _file(made.name, [known[one] for one in made.songs if one in known], wanted)
+    """Return a playlist file with absolute paths."""
+    playlist, songs = service.library.playlists.get(playlist_id), _songs_of(service)
+    return _file(playlist.name, [songs[song_id] for song_id in playlist.songs if song_id in songs], wanted)
 
 
-def _file(name: str, songs: Iterable[Song], wanted: Format) -> Response:
+def _file(name: str, songs: Iterable[Song], wanted: ExportFormat) -> Response:
     headers = {"Content-Disposition": attachment(name, wanted), "Cache-Control": "no-store"}
-    return Response(playlist_text(songs, wanted, name).encode(), headers=headers, media_type=FORMATS[wanted])
+    return Response(
+        playlist_text(songs, wanted, name).encode(), headers=headers, media_type=PLAYLIST_FORMATS[wanted].media_type
+    )
 
 
-class _Known(Mapping[int, Song]):
-    """The songs of a snapshot by their ids, without a copy of them."""
+class _SongsById(Mapping[int, Song]):
+    """The songs of a snapshot by id, without a copy."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._space = snapshot.space
@@ -191,27 +182,27 @@ class _Known(Mapping[int, Song]):
 
 
 def _songs_of(service: Service) -> Mapping[int, Song]:
-    """Return the songs that can be played; none if there is no library yet."""
+    """Return the songs by id; none if the library is empty."""
     try:
-        return _Known(service.snapshot)
+        return _SongsById(service.snapshot)
     except LibraryError:
         return {}
 
 
-def _summary(made: SavedPlaylist, known: Mapping[int, Song]) -> dict[str, Any]:
-    there = [known[one] for one in made.songs if one in known]
+def _summary(playlist: SavedPlaylist, songs: Mapping[int, Song]) -> dict[str, Any]:
+    existing = [songs[song_id] for song_id in playlist.songs if song_id in songs]
     return {
-        "id": made.id,
-        "name": readable(made.name),
-        "songs": len(there),
-        "seconds": round(sum(song.seconds for song in there), 2),
-        "created": made.created,
-        "changed": made.changed,
+        "id": playlist.id,
+        "name": readable(playlist.name),
+        "songs": len(existing),
+        "seconds": round(sum(song.seconds for song in existing), 2),
+        "created": playlist.created,
+        "changed": playlist.changed,
     }
 
 
-def _whole(made: SavedPlaylist, service: Service) -> dict[str, Any]:
-    known = _songs_of(service)
-    plays = service.snapshot.plays if known else {}
-    items = [song_json(known[one], plays) for one in made.songs if one in known]
-    return {**_summary(made, known), "items": items, "gone": len(made.songs) - len(items)}
+def _with_songs(playlist: SavedPlaylist, service: Service) -> dict[str, Any]:
+    songs = _songs_of(service)
+    plays = service.snapshot.plays if songs else {}
+    items = [song_json(songs[song_id], plays) for song_id in playlist.songs if song_id in songs]
+    return {**_summary(playlist, songs), "items": items, "missing": len(playlist.songs) - len(items)}

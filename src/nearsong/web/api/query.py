@@ -1,7 +1,8 @@
-"""A file that nobody has heard before -> the songs it is near to; nothing is kept unless that is asked for."""
+"""An uploaded file -> the songs similar to it; the file is removed unless saving is requested."""
 
 import base64
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,15 +10,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from nearsong.errors import AudioError
-from nearsong.library.hearing import HeardUpload
-from nearsong.library.snapshot import Snapshot
-from nearsong.names import readable
-from nearsong.web import limits
-from nearsong.web.answers import model_json, neighbours_json, why_json
-from nearsong.web.problems import ApiError, responses
-from nearsong.web.receiving import FIELD, Received
-from nearsong.web.schemas import QueryOut
-from nearsong.web.service import Service, Shared
+from nearsong.library import AnalysedUpload, Snapshot
+from nearsong.web.http import rate_limits as limits
+from nearsong.web.http.problems import ApiError, responses
+from nearsong.web.jobs.scan import Scan
+from nearsong.web.json.answers import Json, model_json, neighbours_json, why_json
+from nearsong.web.json.schemas import DialPosition, QueryOut
+from nearsong.web.media.receiving import FIELD, Received
+from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(tags=["query"])
 
@@ -35,70 +35,81 @@ FORM = {
         },
     }
 }
-"""What OpenAPI says of a form with one file, which is taken apart as it arrives."""
+"""OpenAPI for a form with one file; FastAPI does not see it, since the body is parsed as it arrives."""
 
 
 @router.post(
     "/query",
     response_model=QueryOut,
-    summary="Find songs by the sound of a file",
+    response_description="Similar songs, and why.",
+    summary="Find songs similar to an audio file",
     responses=responses(400, 403, 408, 409, 413, 415, 422, 429, 503, 507),
     openapi_extra=FORM,
 )
 async def query(
     request: Request,
     service: Shared,
-    n: Annotated[int, Query(ge=1, le=50, description="How many songs.")] = 10,
-    keep: Annotated[bool, Query(description="Whether to keep the file, where the service may.")] = False,
-) -> Any:
-    """Hear an audio file and return what it is near to, as learned from listeners and by sound alone.
+    n: Annotated[int, Query(ge=1, le=50, description="Number of songs.")] = 10,
+    adventurousness: DialPosition = 0.0,
+    save: Annotated[bool, Query(description="Save the file, if the service allows it.")] = False,
+) -> Json:
+    """Analyse an audio file and return similar songs, by the active model and by sound alone.
 
-    Of a very long file only the beginning is heard, which `damage` then says. The file is removed afterwards.
+    Only the beginning of a very long file is analysed, as `damage` then says. The file is removed afterwards.
     """
     limits.spend(service.uploads.limit, request, "files")
-    if keep and service.settings.keep is None:
-        raise ApiError(403, "files are not kept here; start the service with a folder for them.", "not-kept")
-    snapshot = await run_in_threadpool(lambda: service.snapshot)  # before the file comes: there may be no songs
+    if save and service.settings.save_uploads is None:
+        raise ApiError(
+            403, "this service does not save uploads; start it with --save-uploads FOLDER.", "uploads-not-saved"
+        )
+    snapshot = await run_in_threadpool(lambda: service.snapshot)  # before the upload: the library may be empty
     results = service.metrics.uploads
     try:
         async with service.uploads.received(request) as file:
-            heard = await service.uploads.hear(file, snapshot.space.model.ear)
-            kept = keep and await run_in_threadpool(_keep, service, file, heard)
+            analysed = await service.uploads.analyse(file, snapshot.space.model.encoder)
+            saved = save and await run_in_threadpool(_save, service, file, analysed)
     except (ApiError, AudioError):
         results.labels(result="refused").inc()
         raise
-    results.labels(result="heard").inc()
-    return await run_in_threadpool(answer, snapshot, file, heard, n, kept)
+    results.labels(result="analysed").inc()
+    work = partial(answer, adventurousness=adventurousness)
+    return Json(await run_in_threadpool(work, snapshot, file, analysed, n, saved))
 
 
-def _keep(service: Service, file: Received, heard: HeardUpload) -> bool:
-    """Keep a file, and let a scan bring it into the library."""
-    path = service.uploads.keep(file, heard.tags)
-    with suppress(ApiError):  # too much work waits: the next scan finds it all the same
-        service.jobs.add("scan", {"folders": [str(path.parent)]}, anew=True)
+def _save(service: Service, file: Received, analysed: AnalysedUpload) -> bool:
+    """Save a file and start a scan that adds it to the library."""
+    path = service.uploads.save(file, analysed.tags)
+    with suppress(ApiError):  # the queue is full: the next scan finds it
+        service.jobs.add(Scan(folders=[str(path.parent)]), reuse_running=False)
     return True
 
 
-def answer(snapshot: Snapshot, file: Received, heard: HeardUpload, n: int, kept: bool) -> dict[str, Any]:
-    """Return what a heard file is near to, as :class:`~nearsong.web.schemas.QueryOut` has it."""
-    tags, sound, plays = heard.tags, heard.sound, snapshot.plays
+def answer(
+    snapshot: Snapshot,
+    file: Received,
+    analysed: AnalysedUpload,
+    n: int,
+    saved: bool,
+    *,
+    adventurousness: float = 0.0,
+) -> dict[str, Any]:
+    """Return the songs similar to an analysed file as `QueryOut`."""
+    tags, sound = analysed.tags, analysed.sound
     name = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else file.name
-    seed = snapshot.seed_of_sound(sound.vector, tags, name)
-    near = snapshot.similar([seed], n)
-    native = snapshot.similar([snapshot.seed_of_sound(sound.vector, tags, name, "native")], n, metric="native")
-    keys = {seed.artist_key}
-    why = snapshot.why(seed, [snapshot.seed(one.song.id) for one in near])
-    place = np.asarray(seed.place, dtype="<f4").tobytes()
+    seed = snapshot.seed_of_vector(sound.vector, tags, name)
+    neighbours = snapshot.similar([seed], n, adventurousness=adventurousness)
+    explanations = snapshot.why([seed], [neighbour.song for neighbour in neighbours])
+    embedding = np.asarray(seed.embedding, dtype="<f4").tobytes()
     return {
-        "name": readable(file.name),
-        "artist": readable(tags.artist),
-        "title": readable(tags.title),
+        "name": file.name,
+        "artist": tags.artist,
+        "title": tags.title,
         "seconds": round(sound.seconds, 2),
         "damage": sound.damage,
         "model": model_json(snapshot),
-        "songs": neighbours_json(near, snapshot.agrees(seed, [one.song for one in near]), keys, plays),
-        "native": neighbours_json(native, snapshot.agrees(seed, [one.song for one in native]), keys, plays),
-        "why": [why_json(one, plays) for one in why],
-        "heard": {"model": snapshot.model.id, "place": base64.b64encode(place).decode()},
-        "kept": kept,
+        "songs": neighbours_json(snapshot, [seed], neighbours),
+        "native": neighbours_json(snapshot, [seed], snapshot.similar([seed], n, metric="native")),
+        "why": [why_json(explanation, snapshot.plays) for explanation in explanations],
+        "seed": {"model": snapshot.model.id, "embedding": base64.b64encode(embedding).decode()},
+        "saved": saved,
     }

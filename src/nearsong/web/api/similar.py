@@ -1,84 +1,100 @@
-"""What is near one or more songs, and why."""
+"""Similar songs of one or more seeds, and why two songs are similar."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from nearsong.library import Filters
-from nearsong.library.recommend import Question
-from nearsong.library.snapshot import Snapshot
-from nearsong.web.answers import Json, why_json
-from nearsong.web.near_answers import near_json
-from nearsong.web.problems import responses
-from nearsong.web.schemas import Metric, SimilarOut, SongId, WhyOut
-from nearsong.web.service import Shared
+from nearsong.library import Filters, Snapshot
+from nearsong.library import Query as SongQuery
+from nearsong.web.http.problems import responses
+from nearsong.web.json.answers import Json, find_json, similar_json, why_json
+from nearsong.web.json.filters import FILTER_FORM, FilterParameters
+from nearsong.web.json.find import FindOut
+from nearsong.web.json.schemas import DialPosition, FilterOut, Metric, SimilarOut, SongId, WhyOut
+from nearsong.web.service.service import Shared
 
 router = APIRouter(tags=["similar"])
-
-Names = Annotated[list[str], Query(max_length=100)]
-Year = Annotated[int | None, Query(ge=0, le=9999)]
 
 
 @router.get(
     "/similar",
     response_model=SimilarOut,
-    response_description="The nearest first.",
-    summary="The songs nearest to one or more songs",
+    response_description="Similar songs, nearest first.",
+    summary="Find similar songs",
     responses=responses(400, 404, 409, 422),
 )
 async def similar(
     service: Shared,
-    seed: Annotated[list[SongId], Query(min_length=1, max_length=100, description="Repeat it for several songs.")],
-    n: Annotated[int, Query(ge=1, le=200, description="How many.")] = 10,
-    metric: Annotated[Metric, Query(description="As learned from listeners, or by sound alone.")] = "active",
-    artist_once: Annotated[bool, Query(description="Only the nearest song of every artist.")] = False,
-    new_artists: Annotated[bool, Query(description="No songs by the seeds' own artists.")] = False,
-    exclude_artist: Names = [],  # noqa: B006 (never changed)
-    genre: Names = [],  # noqa: B006
-    year_from: Year = None,
-    year_to: Year = None,
-    fewer_plays: Annotated[float | None, Query(gt=0, le=1e12, description="Only songs played less often.")] = None,
+    filters: FilterParameters,
+    seed: Annotated[
+        list[SongId], Query(min_length=1, max_length=100, description="Id of a song; repeat it for several seeds.")
+    ],
+    n: Annotated[int, Query(ge=1, le=200, description="Number of songs.")] = 10,
+    metric: Annotated[Metric, Query(description="The active model, or sound alone (native).")] = "active",
+    adventurousness: DialPosition = 0.0,
 ) -> Response:
-    """Return near songs with distance and similarity, and whether listeners agree.
+    """Return similar songs with distance and similarity, and whether listeners agree.
 
-    With several seeds a song is as near as to the nearest of them.
+    With several seeds, a song's distance is that to the nearest seed.
     """
-    filters = Filters(artist_once, new_artists, tuple(exclude_artist), tuple(genre), year_from, year_to, fewer_plays)
     loaded = service.loaded
     snapshot = await run_in_threadpool(lambda: service.snapshot) if loaded is None else loaded
-    if len(seed) > 1 or filters.looks_at_songs or not snapshot.is_ready(metric):
-        return Whole(await run_in_threadpool(_alone, snapshot, seed, n, filters, metric))
-    question = Question([snapshot.seed(seed[0], metric)], n, filters)
-    return Whole(await service.asking.ask((snapshot, metric), question))
+    if len(seed) > 1 or not filters.is_batched or not snapshot.is_ready(metric):
+        work = partial(_similar_unbatched, adventurousness=adventurousness)
+        return Json(await run_in_threadpool(work, snapshot, seed, n, filters, metric))
+    query = SongQuery([snapshot.seed(seed[0], metric)], n, filters, adventurousness)
+    return Json(await service.similar_batcher.submit((snapshot, metric), query))
 
 
-class Whole(Response):
-    """JSON that is written already."""
-
-    media_type = "application/json"
-
-
-def _alone(snapshot: Snapshot, songs: list[int], n: int, filters: Filters, metric: str) -> bytes:
+def _similar_unbatched(
+    snapshot: Snapshot, songs: list[int], n: int, filters: Filters, metric: str, *, adventurousness: float
+) -> bytes:
+    """Return similar songs for one request alone, in its own thread: slow queries must not delay a batch."""
     seeds = [snapshot.seed(song, metric) for song in songs]
-    near = snapshot.similar(seeds, n, filters, metric)
-    return near_json(snapshot, metric, seeds, near)
+    return similar_json(snapshot, metric, seeds, snapshot.similar(seeds, n, filters, metric, adventurousness))
+
+
+@router.get(
+    "/find",
+    response_model=FindOut,
+    response_description="Songs that the words describe, the best first.",
+    summary="Find songs by words",
+    responses=responses(400, 404, 409, 422),
+)
+def find(
+    service: Shared,
+    filters: FilterParameters,
+    words: Annotated[str, Query(min_length=1, max_length=200, description='Such as "mellow acoustic, not rap".')],
+    n: Annotated[int, Query(ge=1, le=200, description="Number of songs.")] = 20,
+) -> Response:
+    """Return songs by the tags that an encoder with words hears in them; words without a tag are reported."""
+    snapshot = service.snapshot
+    with service.concurrency.slot():
+        return Json(find_json(snapshot.find(words, n, filters), snapshot.plays))
+
+
+@router.get("/filters", response_description="All filters.", summary="List filters, as a form shows them")
+async def filters() -> list[FilterOut]:
+    """Return the filters of similar songs and playlists; the page draws its controls from them."""
+    return FILTER_FORM
 
 
 @router.get(
     "/why",
     response_model=WhyOut,
-    response_description="What the two share, and what parts them.",
-    summary="Why two songs are near, or far apart",
+    response_description="Similarities and differences.",
+    summary="Explain why two songs are similar",
     responses=responses(400, 404, 409, 422),
 )
 def why(
     service: Shared,
-    query: Annotated[SongId, Query(description="The song that was asked about.")],
-    other: Annotated[SongId, Query(description="The song that came up.")],
+    query: Annotated[SongId, Query(description="Id of the seed.")],
+    other: Annotated[SongId, Query(description="Id of the similar song.")],
 ) -> Any:
-    """Return the sounds both have, in words and numbers, and who listens to both artists."""
+    """Return the sounds that make them similar or different, in words and numbers, and shared listeners."""
     snapshot = service.snapshot
-    found = snapshot.why(snapshot.seed(query), [snapshot.seed(other)])[0]
-    return Json(why_json(found, snapshot.plays))
+    (explanation,) = snapshot.why([query], [other])
+    return Json(why_json(explanation, snapshot.plays))

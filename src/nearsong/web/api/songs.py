@@ -1,6 +1,6 @@
-"""Songs: lists to page through, one song, its sound and its cover.
+"""Songs: search and page, one song, its audio and its cover.
 
-A song is asked for by its number. Which file that is the library says, and nobody else.
+A song is requested by its id, never by a path.
 """
 
 from typing import Annotated, Any, Literal
@@ -9,37 +9,45 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from nearsong.audio.convert import Form
+from nearsong.audio.convert import AudioFormat
 from nearsong.names import readable
-from nearsong.web.answers import Json, song_json
-from nearsong.web.converted import ConvertedSound
-from nearsong.web.covers import CACHE, PLACEHOLDER_POLICY
-from nearsong.web.files import MEDIA_TYPES, OTHER, SoundResponse, etag_of, kept, media_type_of, size_of
-from nearsong.web.problems import ApiError, responses
-from nearsong.web.schemas import GenreOut, SongDetail, SongId, SongPage
-from nearsong.web.service import Shared
+from nearsong.web.http.problems import ApiError, responses
+from nearsong.web.json.answers import Json, song_json
+from nearsong.web.json.schemas import GenreOut, SongDetail, SongId, SongPage
+from nearsong.web.media.converted_sound import ConvertedSound
+from nearsong.web.media.covers import CACHE_CONTROL, PLACEHOLDER_POLICY
+from nearsong.web.media.files import (
+    MEDIA_TYPES,
+    UNKNOWN_MEDIA_TYPE,
+    SoundResponse,
+    etag_of,
+    media_type_of,
+    not_modified,
+    size_of,
+)
+from nearsong.web.service.service import Shared
 
 router = APIRouter(tags=["songs"])
 
-Number = Annotated[SongId, Path(description="Number of a song in the library.")]
+Number = Annotated[SongId, Path(description="Id of a song in the library.")]
 Word = Annotated[str, Query(max_length=300)]
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_SOUNDS = dict.fromkeys(sorted({*MEDIA_TYPES.values(), OTHER}), _BINARY)
-_PICTURES = dict.fromkeys(("image/webp", "image/jpeg", "image/png", "image/svg+xml"), _BINARY)
+_AUDIO_TYPES = dict.fromkeys(sorted({*MEDIA_TYPES.values(), UNKNOWN_MEDIA_TYPE}), _BINARY)
+_PICTURE_TYPES = dict.fromkeys(("image/webp", "image/jpeg", "image/png", "image/svg+xml"), _BINARY)
 
 
 @router.get(
     "/songs",
     response_model=SongPage,
     response_description="A page of songs.",
-    summary="Search and page through the songs",
+    summary="Search songs",
     responses=responses(409, 422),
 )
 def songs(
     service: Shared,
     search: Annotated[
-        str, Query(max_length=300, description="Words that begin words of artist, title, album or genre.")
+        str, Query(max_length=300, description="Words, or their beginnings, in artist, title, album or genre.")
     ] = "",
     artist: Word = "",
     album: Word = "",
@@ -48,20 +56,20 @@ def songs(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Return the songs that fit; where none has all the words, those that are written most alike."""
+    """Return the songs that match; if none has all the words, those with the most similar spelling."""
     snapshot = service.snapshot
-    asked = {"search": search, "artist": artist, "album": album, "genre": genre}
-    page = snapshot.browser.page(**asked, sort=sort, offset=offset, limit=limit)
-    following = offset + len(page.songs)
-    words = {name: value for name, value in asked.items() if value}
-    query = urlencode({**words, "sort": sort, "offset": following, "limit": limit}, errors="replace")
+    fields = {"search": search, "artist": artist, "album": album, "genre": genre}
+    page = snapshot.browser.page(**fields, sort=sort, offset=offset, limit=limit)
+    next_offset = offset + len(page.songs)
+    given = {name: value for name, value in fields.items() if value}
+    query = urlencode({**given, "sort": sort, "offset": next_offset, "limit": limit}, errors="replace")
     return Json(
         {
             "items": [song_json(song, snapshot.plays) for song in page.songs],
             "total": page.total,
             "offset": offset,
             "limit": limit,
-            "next": f"/api/v1/songs?{query}" if page.songs and following < page.total else None,
+            "next": f"/api/v1/songs?{query}" if page.songs and next_offset < page.total else None,
             "fuzzy": page.fuzzy,
         }
     )
@@ -70,11 +78,11 @@ def songs(
 @router.get(
     "/genres",
     response_description="Most songs first.",
-    summary="The genres and how many songs have each",
+    summary="List genres",
     responses=responses(409),
 )
 def genres(service: Shared) -> list[GenreOut]:
-    """Return the genres as the songs' tags name them."""
+    """Return the genres of the songs' tags with their numbers of songs."""
     return [GenreOut(name=readable(name), songs=count) for name, count in service.snapshot.browser.genres()]
 
 
@@ -82,21 +90,28 @@ def genres(service: Shared) -> list[GenreOut]:
     "/songs/{song_id}",
     response_model=SongDetail,
     response_description="The song.",
-    summary="One song, and where its file is",
+    summary="Get a song",
     responses=responses(404, 409, 422),
 )
 def song(service: Shared, song_id: Number) -> Response:
-    """Return what is known of a song."""
+    """Return a song and its file."""
     snapshot = service.snapshot
-    found = snapshot.song(song_id)
-    more = {"path": readable(found.path), "recording_mbid": found.recording_mbid, "size": size_of(found)}
-    return Json({**song_json(found, snapshot.plays), **more, "media_type": media_type_of(found.path)})
+    record = snapshot.song(song_id)
+    return Json(
+        {
+            **song_json(record, snapshot.plays),
+            "path": record.path,
+            "recording_mbid": record.recording_mbid,
+            "size": size_of(record),
+            "media_type": media_type_of(record.path),
+        }
+    )
 
 
 _AUDIO: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The whole sound.", "content": _SOUNDS},
-    206: {"description": "The parts that were asked for.", "content": {**_SOUNDS, "multipart/byteranges": _BINARY}},
-    304: {"description": "The caller has it already."},
+    200: {"description": "The whole file.", "content": _AUDIO_TYPES},
+    206: {"description": "The requested ranges.", "content": {**_AUDIO_TYPES, "multipart/byteranges": _BINARY}},
+    304: {"description": "Not modified."},
     **responses(404, 409, 416, 422, 503, 507),
 }
 
@@ -104,51 +119,53 @@ _AUDIO: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/songs/{song_id}/audio",
     response_class=Response,
-    summary="The sound of a song",
+    summary="Get the audio of a song",
     responses=_AUDIO,
 )
 def audio(
     service: Shared,
     song_id: Number,
-    original: Annotated[bool, Query(description="The file as it is, whatever can play it.")] = False,
+    original: Annotated[bool, Query(description="The original file, even if browsers cannot play it.")] = False,
 ) -> Response:
-    """Return the file as it is, or as FLAC if browsers cannot play it. `Range` is understood: a player can seek."""
-    found = service.snapshot.song(song_id)
-    file = service.library.open_file(found)
-    if original or service.conversions.plays(found, file):
-        return SoundResponse(found, file)
-    return ConvertedSound(service.conversions, found, file, Form())
+    """Return the original file, or FLAC if browsers cannot play it. Supports `Range`, so players can seek."""
+    record = service.snapshot.song(song_id)
+    file = service.library.open_file(record)
+    if original or service.conversions.is_playable(record, file):
+        return SoundResponse(record, file)
+    return ConvertedSound(service.conversions, record, file, AudioFormat())
 
 
 _COVER: dict[int | str, dict[str, Any]] = {
-    200: {"description": "A picture.", "content": _PICTURES},
-    304: {"description": "The caller has it already."},
+    200: {"description": "A picture.", "content": _PICTURE_TYPES},
+    304: {"description": "Not modified."},
     **responses(404, 409, 422),
 }
 
 
-@router.get("/songs/{song_id}/cover", response_class=Response, summary="The cover of a song", responses=_COVER)
+@router.get("/songs/{song_id}/cover", response_class=Response, summary="Get the cover of a song", responses=_COVER)
 def cover(
     request: Request,
     service: Shared,
     song_id: Number,
-    size: Annotated[int, Query(ge=16, le=1200, description="Pixels of the longer side, at most.")] = 320,
-    placeholder: Annotated[bool, Query(description="A drawing where there is no picture.")] = False,
+    size: Annotated[int, Query(ge=16, le=1200, description="Longest side in pixels.")] = 320,
+    placeholder: Annotated[bool, Query(description="A drawing if there is no cover.")] = False,
 ) -> Response:
-    """Return the picture in the file or beside it, made small; or a drawing made of the names."""
-    found = service.snapshot.song(song_id)
-    picture = service.covers.small(found, size)
-    drawn = picture is None
+    """Return the cover in the file or its folder, scaled down; or a drawing."""
+    record = service.snapshot.song(song_id)
+    picture = service.covers.thumbnail(record, size)
+    is_drawing = picture is None
     if picture is None:
         if not placeholder:
-            raise ApiError(404, "this song has no cover; ask with placeholder=true for a drawing.", "no-cover")
-        picture = service.covers.drawn(found)
+            raise ApiError(404, "this song has no cover; use placeholder=true for a drawing.", "no-cover")
+        picture = service.covers.drawing(record)
     etag = etag_of(picture.data, picture.media_type)
-    headers = {"ETag": etag, "Cache-Control": CACHE}
-    if drawn:
+    headers = {"ETag": etag, "Cache-Control": CACHE_CONTROL}
+    if is_drawing:
         headers["Content-Security-Policy"] = PLACEHOLDER_POLICY
-    return kept(request, etag, CACHE) or Response(picture.data, headers=headers, media_type=picture.media_type)
+    return not_modified(request, etag, CACHE_CONTROL) or Response(
+        picture.data, headers=headers, media_type=picture.media_type
+    )
 
 
-for address, answer in (("/songs/{song_id}/audio", audio), ("/songs/{song_id}/cover", cover)):
-    router.head(address, response_class=Response, include_in_schema=False)(answer)
+for path, endpoint in (("/songs/{song_id}/audio", audio), ("/songs/{song_id}/cover", cover)):
+    router.head(path, response_class=Response, include_in_schema=False)(endpoint)

@@ -1,4 +1,4 @@
-"""Health, status and metrics: that it answers, what the library holds, and numbers for a monitor."""
+"""Health, status and metrics."""
 
 import os
 from typing import Any, Literal
@@ -7,22 +7,23 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from nearsong import __version__
-from nearsong.library.status import Status
-from nearsong.library.store import default_place
-from nearsong.names import readable
-from nearsong.web import metrics as numbers
-from nearsong.web.problems import responses
-from nearsong.web.schemas import HealthOut, ModelRef, StatusOut
-from nearsong.web.service import Service, Shared
+from nearsong.errors import LibraryError
+from nearsong.library import Status, default_address
+from nearsong.listens.playlists import PLAYLIST_FORMATS
+from nearsong.names import count, readable
+from nearsong.web.http.problems import responses
+from nearsong.web.json.schemas import HealthOut, StatusOut
+from nearsong.web.service import metrics as numbers
+from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(tags=["status"])
 
-Step = Literal["scan", "listens", "train", "ask"]
+Step = Literal["scan", "listens", "train", "ready"]
 
 
-@router.get("/health", response_description="It does.", summary="Whether the service answers")
+@router.get("/health", response_description="It is up.", summary="Check that the service is up")
 async def health() -> HealthOut:
-    """Answer without looking at the library, and without a token; for a monitor."""
+    """Return at once, without the library and without a token; for monitoring."""
     return HealthOut(status="ok", version=__version__)
 
 
@@ -32,91 +33,97 @@ router.head("/health", include_in_schema=False)(health)
 @router.get(
     "/status",
     response_description="Counts and advice.",
-    summary="What the library holds, and what to do next",
+    summary="Get the content of the library, and what to do next",
     responses=responses(503),
 )
 def status(service: Shared) -> StatusOut:
-    """Return counts, the model that answers, and what is missing most."""
-    found, settings = service.library.status(), service.settings
-    step = step_of(found)
-    return StatusOut(
-        version=__version__,
-        songs=found.songs,
-        artists=found.artists,
-        seconds=found.seconds,
-        missing=found.missing,
-        unreadable=found.unreadable,
-        unheard=found.unheard,
-        histories=found.histories,
-        listens=found.listens,
-        users=found.users,
-        played=found.played,
-        folders=[readable(folder) for folder in found.folders],
-        library=place_to_type(service),
-        model=None if found.model is None else ModelRef(id=found.model["id"], kind=found.model["kind"]),
-        step=step,
-        next=advice(found, step, settings.may_add_folders),
-        may_add_folders=settings.may_add_folders,
-        may_keep=settings.keep is not None,
-        keeps_plays=settings.plays,
-        upload_megabytes=settings.upload_megabytes,
+    """Return counts, the active model, and what to do next."""
+    content, settings = service.library.status(), service.settings
+    step = step_of(content)
+    return StatusOut.model_validate(
+        {
+            **vars(content),
+            "version": __version__,
+            "folders": [readable(folder) for folder in content.folders],
+            "library": address_for_commands(service),
+            "step": step,
+            "next": advice(content, step, settings.can_add_folders),
+            "can_add_folders": settings.can_add_folders,
+            "can_save_uploads": settings.save_uploads is not None,
+            **_abilities(service, content),
+            "records_plays": settings.plays,
+            "upload_megabytes": settings.upload_megabytes,
+            "playlist_formats": {name: format.label for name, format in PLAYLIST_FORMATS.items()},
+        }
     )
+
+
+def _abilities(service: Service, status: Status) -> dict[str, bool]:
+    """Return what the active model and the encoders can do beside finding similar songs."""
+    try:
+        snapshot = service.snapshot if status.songs else None
+    except LibraryError:  # nothing to compare yet
+        snapshot = None
+    if snapshot is None:
+        return {"has_dial": False, "has_words": False}
+    return {"has_dial": snapshot.has_dial, "has_words": snapshot.has_words}
 
 
 @router.get(
     "/metrics",
     response_class=Response,
-    summary="Numbers for Prometheus",
-    responses={200: {"description": "Counts.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    summary="Get metrics for Prometheus",
+    responses={200: {"description": "Metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(service: Shared) -> Any:
-    """Return requests by route and status, how long they took, and what the service holds."""
+    """Return requests by route and status, their durations, and the state of the service."""
     return Response(service.metrics.text(), headers={"Cache-Control": "no-store"}, media_type=numbers.MEDIA_TYPE)
 
 
-def place_to_type(service: Service) -> str | None:
-    """Return where the library is, if a command must be told: a file only, and only to somebody on this machine."""
-    place = service.library.place
-    known = place == os.path.abspath(default_place())
-    return None if known or not os.path.isabs(place) or not service.settings.may_add_folders else readable(place)
+def address_for_commands(service: Service) -> str | None:
+    """Return the library's address if commands need it; only that of a file, and only to users of this machine."""
+    address = service.library.address
+    is_default = address == os.path.abspath(default_address())
+    if is_default or not os.path.isabs(address) or not service.settings.can_add_folders:
+        return None
+    return readable(address)
 
 
-def step_of(found: Status) -> Step:
-    """Return what is missing most: songs, listens, a training, or nothing."""
-    if not found.songs:
+def step_of(status: Status) -> Step:
+    """Return what to do next: scan, import listens, train, or nothing."""
+    if not status.songs:
         return "scan"
-    if not found.histories or found.too_few:
+    if not status.histories or status.too_few:
         return "listens"
-    return "ask" if _has_learned(found) or found.refused else "train"
+    return "ready" if _has_learned(status) or status.rejected else "train"
 
 
-def _has_learned(found: Status) -> bool:
-    return found.model is not None and found.model["kind"] != "native"
+def _has_learned(status: Status) -> bool:
+    return status.model is not None and status.model["kind"] != "native"
 
 
-def advice(found: Status, step: Step, may_add_folders: bool) -> list[str]:
-    """Return what a person at the page should do, in words."""
+def advice(status: Status, step: Step, can_add_folders: bool) -> list[str]:
+    """Return what to do next, in words for the page."""
     if step == "scan":
-        if may_add_folders:
-            return ["Choose the folder that your music is in, here or with: nearsong scan FOLDER"]
-        return ["There is no music yet. On the machine that runs this, type: nearsong scan FOLDER"]
-    said = []
-    if found.unheard:
-        said.append(f"{found.unheard:,} songs have not been heard yet. Scan again, here or with: nearsong scan")
-    if found.missing:
-        said.append(
-            f"The files of {found.missing:,} songs are gone. Bring them back and scan again, or forget them with: "
-            "nearsong scan --prune"
+        if can_add_folders:
+            return ["Choose your music folder here, or run: nearsong scan FOLDER"]
+        return ["There is no music yet. On the machine that runs nearsong, run: nearsong scan FOLDER"]
+    lines = []
+    if status.not_analysed:
+        songs = count(status.not_analysed, "song is", "songs are")
+        lines.append(f"{songs} not analysed yet. Scan again here, or run: nearsong scan")
+    if status.missing:
+        lines.append(
+            f"The files of {count(status.missing, 'song')} are missing. Restore them and scan again, "
+            "or remove the songs: nearsong scan --prune"
         )
     if step == "listens":
-        said.append(
-            "So far it knows music by its sound alone. Give it listening histories (Last.fm, ListenBrainz, Spotify, "
-            "playlists, or a table) and it can learn what people find similar: nearsong listens import FILES"
+        lines.append(
+            "Similarity is based on sound alone. Import listening histories (Last.fm, ListenBrainz, Spotify, "
+            "playlists, or a table) to learn what people find similar: nearsong listens import FILES"
         )
-    if found.refused and not _has_learned(found):
-        said.append(
-            "These listens were too few to learn from, or did not help; more of them, or of other artists, might."
-        )
+    if status.rejected and not _has_learned(status):
+        lines.append("Learning from these listens did not improve on sound alone. More listens may help.")
     if step == "train":
-        said.append("There are listens to learn from. Start the training, here or with: nearsong train")
-    return said or ["All is ready: search for a song, drop a file, or look around on the map."]
+        lines.append("There are listens to learn from. Train here, or run: nearsong train")
+    return lines or ["All is ready: search for a song, drop a file, or explore the map."]

@@ -1,7 +1,7 @@
-"""The library for existing players: the Subsonic protocol with OpenSubsonic's additions, under ``/rest``.
+"""The library for existing players: the Subsonic protocol with OpenSubsonic's extensions, below ``/rest``.
 
-Every method is ``/rest/NAME`` or ``/rest/NAME.view``, asked by GET or with a form. Whatever goes wrong is told in the
-answer, with HTTP status 200, as the protocol has it; a method that is not there is 404 as well.
+A method is ``/rest/NAME`` or ``/rest/NAME.view``, called by GET or with a form. Errors are in the body, with HTTP
+status 200, as the protocol defines; an unknown method is also a 404.
 """
 
 from fastapi import APIRouter, Request
@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from nearsong.errors import EmptyLibraryError, NearsongError, NoSuchPlaylistError, NoSuchSongError
-from nearsong.web.problems import ApiError, words_of
-from nearsong.web.service import Service, service_of
+from nearsong.web.http.problems import ApiError, words_of
+from nearsong.web.service.service import Service, service_of
 from nearsong.web.subsonic import (
     routes_browse,
     routes_lists,
@@ -34,7 +34,7 @@ METHODS: dict[str, Method] = {
     **routes_playlists.METHODS,
     **routes_media.METHODS,
 }
-"""All methods but ``getOpenSubsonicExtensions``, which asks for no password."""
+"""All methods except ``getOpenSubsonicExtensions``, which needs no password."""
 
 _MISSING = (NoSuchSongError, NoSuchPlaylistError, EmptyLibraryError)
 
@@ -43,29 +43,29 @@ router = APIRouter(include_in_schema=False)
 
 @router.api_route("/{name}", methods=["GET", "HEAD", "POST"])
 async def rest(request: Request, name: str) -> Response:
-    """Answer a method."""
-    asked = Parameters()
+    """Call a method."""
+    parameters = Parameters()
     try:
-        asked = await read_parameters(request)
-        if asked.text("f") == "jsonp":
-            raise ProtocolError(GENERAL, "f=jsonp would let any web page read the library; ask for json or xml.")
-        return await run_in_threadpool(_answer, service_of(request), request, name.removesuffix(".view"), asked)
+        parameters = await read_parameters(request)
+        if parameters.text("f") == "jsonp":
+            raise ProtocolError(GENERAL, "f=jsonp would let any web page read the library; use json or xml.")
+        return await run_in_threadpool(_call, service_of(request), request, name.removesuffix(".view"), parameters)
     except ProtocolError as failure:
-        return failed(asked.text("f"), failure)
+        return failed(parameters.text("f"), failure)
     except ApiError as error:
-        return failed(asked.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
+        return failed(parameters.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
     except NearsongError as error:
         code = NOT_FOUND if isinstance(error, _MISSING) else GENERAL
-        return failed(asked.text("f"), ProtocolError(code, words_of(error)))
+        return failed(parameters.text("f"), ProtocolError(code, words_of(error)))
 
 
-def _answer(service: Service, request: Request, name: str, asked: Parameters) -> Response:
-    form = asked.text("f")
+def _call(service: Service, request: Request, name: str, parameters: Parameters) -> Response:
+    format = parameters.text("f")
     if name == "getOpenSubsonicExtensions":
-        return answer(form, routes_system.extensions())
-    user = check_credentials(service.settings.token, request.app.state.wrong_tokens, request, asked)
+        return answer(format, routes_system.extensions())
+    user = check_credentials(service.settings.token, request.app.state.wrong_tokens, request, parameters)
     method = METHODS.get(name)
     if method is None:
-        raise ProtocolError(GENERAL, f"the method {name[:40]!r} is not supported here.", 404)
-    found = method(Call(service, request, asked, user))
-    return found if isinstance(found, Response) else answer(form, found)
+        raise ProtocolError(GENERAL, f"method not supported: {name[:40]!r}", 404)
+    result = method(Call(service, request, parameters, user))
+    return result if isinstance(result, Response) else answer(format, result)

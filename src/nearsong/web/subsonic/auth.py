@@ -1,8 +1,8 @@
-"""A request's credentials -> the name of who asks, or a failure.
+"""A request's credentials -> the name of the user, or a failure.
 
-The password is the service's token; it is also the API key. There is one library, so any user name will do. Without a
-token only this machine can ask, and any password is right; but a page of another site, which could make the user's
-browser ask, is refused.
+The password is the service's token, which is also the API key. There is one library, so any user name is accepted.
+Without a token only this machine can connect and any password is accepted, but requests from pages of other sites,
+which could be sent by the user's browser, are refused.
 """
 
 import hashlib
@@ -10,9 +10,9 @@ import hmac
 
 from fastapi import Request
 
-from nearsong.web.limits import RateLimit, too_many
-from nearsong.web.origins import is_foreign
-from nearsong.web.security import counted_as
+from nearsong.web.http.authentication import failure_key
+from nearsong.web.http.origins import is_foreign
+from nearsong.web.http.rate_limits import RateLimit, too_many
 from nearsong.web.subsonic.envelope import (
     MISSING_PARAMETER,
     NOT_ALLOWED,
@@ -23,85 +23,96 @@ from nearsong.web.subsonic.envelope import (
 )
 from nearsong.web.subsonic.parameters import Parameters
 
-USER = "nearsong"
-"""Who asks with an API key alone."""
+DEFAULT_USER = "nearsong"
+"""The user of requests with an API key alone."""
 
 
-def check_credentials(token: str | None, failures: RateLimit, request: Request, asked: Parameters) -> str:
-    """Return the name of who asks.
+def check_credentials(token: str | None, failures: RateLimit, request: Request, parameters: Parameters) -> str:
+    """Return the name of the user.
 
     Parameters
     ----------
     token : str or None
         The password; None if none is needed.
     failures : RateLimit
-        How often an address may be wrong.
+        Limit of wrong passwords per client address.
     request : Request
-    asked : Parameters
+    parameters : Parameters
 
     Raises
     ------
     ProtocolError
-        If the credentials are missing, contradict each other or are wrong; HTTP 429 if they were so too often.
+        If the credentials are missing, contradict each other or are wrong; HTTP 429 after too many wrong ones.
     """
-    user, key = asked.text("u"), asked.text("apiKey")
-    if key and (user or "p" in asked or "t" in asked):
-        raise ProtocolError(TWO_CREDENTIALS, "both an API key and a user came; give one of them.")
-    if "p" in asked and "t" in asked:
-        raise ProtocolError(TWO_CREDENTIALS, "both a password (p) and its hash (t) came; give one of them.")
-    if not key and not user:
-        raise ProtocolError(
-            MISSING_PARAMETER, "the parameter u is missing: give a user name and a password, or an apiKey."
-        )
+    _check_complete(parameters, needs_password=token is not None)
     if token is None:
         refuse_other_pages(request)
-        return user or USER
-    if not key and "p" not in asked and not ("t" in asked and "s" in asked):
-        raise ProtocolError(MISSING_PARAMETER, "the password is missing: give t and s, or p.")
-    client = counted_as(request)
+    else:
+        _check_password(token, failures, request, parameters)
+    return parameters.text("u") or DEFAULT_USER
+
+
+def _check_complete(parameters: Parameters, *, needs_password: bool) -> None:
+    """Refuse credentials that are missing or contradict each other."""
+    user, key = parameters.text("u"), parameters.text("apiKey")
+    if key and (user or "p" in parameters or "t" in parameters):
+        raise ProtocolError(TWO_CREDENTIALS, "both an API key and a user were sent; send one of them.")
+    if "p" in parameters and "t" in parameters:
+        raise ProtocolError(TWO_CREDENTIALS, "both a password (p) and its hash (t) were sent; send one of them.")
+    if not key and not user:
+        raise ProtocolError(
+            MISSING_PARAMETER, "the parameter u is missing: send a user name and a password, or an apiKey."
+        )
+    if needs_password and not key and "p" not in parameters and not ("t" in parameters and "s" in parameters):
+        raise ProtocolError(MISSING_PARAMETER, "the password is missing: send t and s, or p.")
+
+
+def _check_password(token: str, failures: RateLimit, request: Request, parameters: Parameters) -> None:
+    """Refuse wrong credentials, and all credentials of an address that sent too many wrong ones."""
+    client = failure_key(request)
     wait = failures.wait(client)
     if wait > 0:
         error = too_many(wait, "wrong passwords")
         raise ProtocolError(WRONG_CREDENTIALS, error.detail, error.status, error.headers)
-    if not knows(token, asked):
-        failures.take(client)
-        if key:
-            raise ProtocolError(WRONG_KEY, "this API key is not the token of the service.")
-        raise ProtocolError(
-            WRONG_CREDENTIALS, "wrong user name or password; the password is the token of the service."
-        )
-    return user or USER
+    if is_right(token, parameters):
+        return
+    failures.take(client)
+    if parameters.text("apiKey"):
+        raise ProtocolError(WRONG_KEY, "wrong API key; use the token of the service.")
+    raise ProtocolError(WRONG_CREDENTIALS, "wrong user name or password; the password is the token of the service.")
 
 
-def knows(token: str, asked: Parameters) -> bool:
-    """Say whether the credentials are right, in the same time for all that are wrong.
+def is_right(token: str, parameters: Parameters) -> bool:
+    """Return whether credentials are correct; compares in constant time.
 
     Examples
     --------
-    >>> knows("sesame", Parameters([("t", "26719a1196d2a940705a59634eb18eab"), ("s", "c19b2d")]))
+    >>> is_right("sesame", Parameters([("t", "26719a1196d2a940705a59634eb18eab"), ("s", "c19b2d")]))
     True
-    >>> [knows("sesame", Parameters([("p", said)])) for said in ("sesame", "enc:736573616d65", "open", "enc:7365")]
+    >>> [is_right("sesame", Parameters([("p", p)])) for p in ("sesame", "enc:736573616d65", "open", "enc:7365")]
     [True, True, False, False]
     """
-    if "t" in asked:
-        salted = hashlib.md5((token + asked.text("s")).encode(), usedforsecurity=False)  # as the protocol has it
-        return _same(asked.text("t").lower(), salted.hexdigest())
-    if "apiKey" in asked:
-        return _same(asked.text("apiKey"), token)
-    said = asked.text("p")
-    if said.startswith("enc:"):
+    if "t" in parameters:
+        salted = hashlib.md5(
+            (token + parameters.text("s")).encode(), usedforsecurity=False
+        )  # required by the protocol
+        return _is_same(parameters.text("t").lower(), salted.hexdigest())
+    if "apiKey" in parameters:
+        return _is_same(parameters.text("apiKey"), token)
+    password = parameters.text("p")
+    if password.startswith("enc:"):
         try:
-            said = bytes.fromhex(said.removeprefix("enc:")).decode()
+            password = bytes.fromhex(password.removeprefix("enc:")).decode()
         except ValueError:
             return False
-    return _same(said, token)
+    return _is_same(password, token)
 
 
 def refuse_other_pages(request: Request) -> None:
-    """Refuse what a page of another site asks: without a token, only where it comes from tells it from the user."""
+    """Refuse requests from pages of other sites; without a token, only the origin identifies them."""
     if is_foreign(request.headers):
-        raise ProtocolError(NOT_ALLOWED, "a page of another site may not ask here; start the service with --token.")
+        raise ProtocolError(NOT_ALLOWED, "pages of other sites are not allowed; start the service with --token.")
 
 
-def _same(said: str, right: str) -> bool:
-    return hmac.compare_digest(said.encode("utf-8", "surrogatepass"), right.encode())
+def _is_same(sent: str, right: str) -> bool:
+    return hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), right.encode())

@@ -1,6 +1,6 @@
-"""A snapshot -> what players browse beyond it: the alphabet, genres, albums in other orders, artists by their names.
+"""A snapshot -> what players browse: the alphabet, genres, albums in other orders, artists by name.
 
-Each is made when first asked for and kept as long as the snapshot is.
+Each is computed on first use and cached for the lifetime of the snapshot.
 """
 
 import threading
@@ -9,109 +9,101 @@ from collections import Counter
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from nearsong.library.browse import Browser, folded, song_words, typed_words
-from nearsong.library.made_once import made_once
-from nearsong.library.records import Song
-from nearsong.library.shelves import Album, Artist, Shelves
-from nearsong.library.snapshot import Snapshot
+from cachetools import cached
+
+from nearsong.caching import cached_property
+from nearsong.library import Album, AlbumIndex, Artist, Browser, Snapshot, Song, folded, song_words, typed_words
 
 IGNORED_ARTICLES = "The"
 
 
-class Catalogue:
+class SubsonicCatalogue:
     """What players browse in a snapshot.
 
     Attributes
     ----------
-    shelves : Shelves
+    albums : AlbumIndex
     plays : dict of int to float
-    made : float
-        When, in seconds since 1970.
+    created : float
+        Time it was built, in seconds since 1970.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:  # which it does not keep: it would never be let go
-        self.shelves: Shelves = snapshot.shelves
+    def __init__(self, snapshot: Snapshot) -> None:  # not referenced, or the cache below would never release it
+        self.albums: AlbumIndex = snapshot.albums
         self.plays: dict[int, float] = snapshot.plays
         self._browser: Browser = snapshot.browser
-        self.made = time.time()
+        self.created = time.time()
 
-    @made_once
+    @cached_property
     def letters(self) -> list[tuple[str, list[Artist]]]:
-        """Return artists under the letters they begin with; ``#`` for what is no letter."""
-        found: dict[str, list[Artist]] = {}
-        for artist in self.shelves.artists:
+        """Artists by first letter; ``#`` for other characters."""
+        letters: dict[str, list[Artist]] = {}
+        for artist in self.albums.artists:
             first = folded(artist.name).removeprefix("the ")[:1].upper()
-            found.setdefault(first if first.isalpha() else "#", []).append(artist)
-        return sorted(found.items())
+            letters.setdefault(first if first.isalpha() else "#", []).append(artist)
+        return sorted(letters.items())
 
-    @made_once
+    @cached_property
     def genres(self) -> list[tuple[str, int, int]]:
-        """Return genres, with how many songs and albums have each; the most songs first."""
+        """Genres with their numbers of songs and albums, most songs first."""
         albums: Counter[str] = Counter()
-        for album in self.shelves.albums:
+        for album in self.albums.albums:
             albums.update({folded(song.genre) for song in album.songs})
         return [(name, songs, albums[folded(name)]) for name, songs in self._browser.genres()]
 
-    @made_once
+    @cached_property
     def tracks(self) -> dict[int, int]:
-        """Return the place of each song on its album, from 1."""
-        return {song.id: place for album in self.shelves.albums for place, song in enumerate(album.songs, 1)}
+        """Song id -> track number on its album, from 1."""
+        return {song.id: track for album in self.albums.albums for track, song in enumerate(album.songs, 1)}
 
-    @made_once
+    @cached_property
     def newest(self) -> list[Album]:
-        """Return albums, the one with the last song that came first."""
-        last = {album.id: max((song.added, song.id) for song in album.songs) for album in self.shelves.albums}
-        return sorted(self.shelves.albums, key=lambda album: last[album.id], reverse=True)
+        """Albums by their newest song, the latest first."""
+        last = {album.id: max((song.added, song.id) for song in album.songs) for album in self.albums.albums}
+        return sorted(self.albums.albums, key=lambda album: last[album.id], reverse=True)
 
-    @made_once
+    @cached_property
     def frequent(self) -> list[Album]:
-        """Return albums that were played, the most often first."""
-        played = [(self.album_plays(album), album) for album in self.shelves.albums]
+        """Albums that were played, most plays first."""
+        played = [(self.album_plays(album), album) for album in self.albums.albums]
         return [album for plays, album in sorted(played, key=lambda pair: -pair[0]) if plays > 0]
 
     def album_plays(self, album: Album) -> float:
-        """Return how often the songs of an album were played."""
+        """Return the total number of plays of the songs of an album."""
         return sum(self.plays.get(song.id, 0.0) for song in album.songs)
 
     def album_of(self, song: Song) -> Album:
         """Return the album that a song is on."""
-        return self.shelves.album_of(song)
+        return self.albums.album_of(song)
 
     def artists_named(self, query: str) -> list[Artist]:
-        """Return artists whose names have all words of a query, or their beginnings; all for none."""
-        return [self.shelves.artists[row] for row in _fitting(self._artist_words, query)]
+        """Return artists in whose name each word of a query is a prefix of some word; all for an empty query."""
+        return [self.albums.artists[row] for row in _matching_rows(self._artist_words, query)]
 
     def albums_named(self, query: str) -> list[Album]:
-        """Return albums whose name or artist has all words of a query, or their beginnings; all for none."""
-        return [self.shelves.albums[row] for row in _fitting(self._album_words, query)]
+        """Return albums whose name or artist matches each word of a query; all for an empty query."""
+        return [self.albums.albums[row] for row in _matching_rows(self._album_words, query)]
 
-    @made_once
+    @cached_property
     def _artist_words(self) -> list[str]:
-        return [_words(artist.name) for artist in self.shelves.artists]
+        return [_words(artist.name) for artist in self.albums.artists]
 
-    @made_once
+    @cached_property
     def _album_words(self) -> list[str]:
-        return [_words(album.name, album.artist) for album in self.shelves.albums]
+        return [_words(album.name, album.artist) for album in self.albums.albums]
 
 
-_kept: WeakKeyDictionary[Snapshot, Catalogue] = WeakKeyDictionary()
-_making = threading.Lock()
-
-
-def catalogue_of(snapshot: Snapshot) -> Catalogue:
-    """Return the catalogue of a snapshot, made once."""
-    with _making:
-        found = _kept.get(snapshot)
-        if found is None:
-            found = _kept[snapshot] = Catalogue(snapshot)
-        return found
+@cached(WeakKeyDictionary(), key=lambda snapshot: snapshot, lock=threading.Lock())
+def catalogue_of(snapshot: Snapshot) -> SubsonicCatalogue:
+    """Return the catalogue of a snapshot, built once."""
+    return SubsonicCatalogue(snapshot)
 
 
 def _words(*names: str) -> str:
     return "".join(f" {word}" for name in names for word in sorted(song_words(name)))
 
 
-def _fitting(texts: Sequence[str], query: str) -> Sequence[int]:
+def _matching_rows(texts: Sequence[str], query: str) -> Sequence[int]:
     words = [f" {word}" for word in typed_words(query)]
     if not words:
         return range(len(texts))

@@ -1,6 +1,6 @@
-"""What a method answers, as plain values -> the ``subsonic-response`` that players read, as XML or JSON.
+"""The result of a method as plain values -> a ``subsonic-response`` in XML or JSON.
 
-Tags hold anything: a character that XML cannot have becomes a mark, the same in both forms.
+Tags may hold any text: characters that XML does not allow become U+FFFD, in both formats.
 """
 
 import json
@@ -21,20 +21,20 @@ TWO_CREDENTIALS, WRONG_KEY, NOT_ALLOWED, NOT_FOUND = 43, 44, 50, 70
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WITH_NESTED_TEXT = frozenset({"artistInfo", "artistInfo2", "albumInfo"})
-"""Elements whose texts are elements too; all others have them as attributes."""
+"""Elements whose values are child elements; all others have attributes."""
 
 
 class ProtocolError(Exception):
-    """A method cannot do what was asked.
+    """A method failed.
 
     Parameters
     ----------
     code : int
-        One of the protocol's.
+        Error code of the protocol.
     message : str
-        What came, why it cannot work, what to do.
+        What was received, why it cannot work, what to do.
     status : int, default=200
-        Of HTTP; the protocol tells of errors in the answer.
+        HTTP status; the protocol reports errors in the body, with status 200.
     headers : mapping, optional
     """
 
@@ -44,19 +44,19 @@ class ProtocolError(Exception):
         self.headers = dict(headers or {})
 
 
-def answer(form: str, body: Mapping[str, Any]) -> Response:
-    """Return what a method answers, as ``json`` or, whatever else is asked for, XML."""
-    return _response(form, {**_head("ok"), **body}, 200, {})
+def answer(format: str, body: Mapping[str, Any]) -> Response:
+    """Return the result of a method, as JSON if the format is ``json``, else as XML."""
+    return _response(format, {**_head("ok"), **body}, 200, {})
 
 
-def failed(form: str, failure: ProtocolError) -> Response:
-    """Return why a method cannot answer."""
+def failed(format: str, failure: ProtocolError) -> Response:
+    """Return the error of a method."""
     error = {"code": failure.code, "message": failure.message}
-    return _response(form, {**_head("failed"), "error": error}, failure.status, failure.headers)
+    return _response(format, {**_head("failed"), "error": error}, failure.status, failure.headers)
 
 
 def clean(text: str) -> str:
-    r"""Return a text that XML and every reader of JSON can hold.
+    r"""Return a text without characters that XML does not allow.
 
     >>> clean("a\x00b\ud800c\nd")
     'a\ufffdb\ufffdc\nd'
@@ -67,8 +67,8 @@ def clean(text: str) -> str:
 def to_xml(name: str, value: Any) -> str:
     """Return a value as an element.
 
-    In a mapping, texts and numbers are attributes, mappings are elements, lists are repeated elements, and ``value``
-    is the text of the element itself; what is None is left out.
+    In a mapping, texts and numbers become attributes, mappings elements, lists repeated elements, and ``value`` the
+    text of the element itself; None is left out.
 
     Examples
     --------
@@ -79,25 +79,25 @@ def to_xml(name: str, value: Any) -> str:
     """
     if not isinstance(value, Mapping):
         return f"<{name}>{_text(value)}</{name}>"
-    attributes, inside = "", ""
-    for key, one in value.items():
-        if one is None:
+    attributes, content = "", ""
+    for key, item in value.items():
+        if item is None:
             continue
-        if isinstance(one, Mapping):
-            inside += to_xml(key, one)
-        elif isinstance(one, Sequence) and not isinstance(one, str):
-            inside += "".join([to_xml(key, each) for each in one])
+        if isinstance(item, Mapping):
+            content += to_xml(key, item)
+        elif isinstance(item, Sequence) and not isinstance(item, str):
+            content += "".join([to_xml(key, element) for element in item])
         elif key == "value":
-            inside += _text(one)
+            content += _text(item)
         elif name in _WITH_NESTED_TEXT:
-            inside += to_xml(key, one)
+            content += to_xml(key, item)
         else:
-            attributes += f" {key}={quoteattr(_word(one))}"
-    return f"<{name}{attributes}>{inside}</{name}>" if inside else f"<{name}{attributes}/>"
+            attributes += f" {key}={quoteattr(_word(item))}"
+    return f"<{name}{attributes}>{content}</{name}>" if content else f"<{name}{attributes}/>"
 
 
-def _response(form: str, body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
-    if form == "json":
+def _response(format: str, body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+    if format == "json":
         text = json.dumps(
             {"subsonic-response": _plain(body)}, ensure_ascii=False, allow_nan=False, separators=(",", ":")
         )
@@ -117,13 +117,13 @@ def _head(status: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with its texts clean and without what is None."""
+    """Return a value with clean texts and without None."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items() if one is not None}
+        return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, Sequence):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value
 
 

@@ -1,7 +1,7 @@
-"""Songs, albums, artists and playlists of the library -> records of the protocol, as plain values.
+"""Songs, albums, artists and playlists -> records of the protocol, as plain values.
 
-Song ids are numbers, albums and artists have those of the shelves, playlists are ``pl-`` and a number. None of them
-is ever part of a path; the ``path`` that players name downloads by is made of names that cannot lead out of a folder.
+Song ids are numbers, album and artist ids those of the album index, playlist ids ``pl-`` and a number; none of them
+is used in a file path. The ``path`` that players name downloads after is sanitised, so that it cannot leave a folder.
 """
 
 import os
@@ -11,21 +11,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nearsong.audio.playable import is_playable_by_name
-from nearsong.library.records import Song
-from nearsong.library.shelves import Album, Artist
-from nearsong.web.files import media_type_of
-from nearsong.web.subsonic.catalogue import Catalogue
+from nearsong.library import Album, Artist, Song
+from nearsong.web.media.files import media_type_of
+from nearsong.web.subsonic.catalogue import SubsonicCatalogue
 
 Record = dict[str, Any]
 
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
-def song_record(catalogue: Catalogue, song: Song, size: int | None = None, plays: bool | None = None) -> Record:
-    """Return a song as a ``Child``; ``size`` is that of its file and ``plays`` its kind, if it was looked at."""
+def song_record(
+    catalogue: SubsonicCatalogue, song: Song, size: int | None = None, is_playable: bool | None = None
+) -> Record:
+    """Return a song as a ``Child``; ``size`` and ``is_playable`` are those of its file, if known."""
     album = catalogue.album_of(song)
     name = os.path.basename(song.path)
-    converted = not (is_playable_by_name(name) if plays is None else plays)
+    converted = not (is_playable_by_name(name) if is_playable is None else is_playable)
     bit_rate = round(size * 8 / song.seconds / 1000) if size and song.seconds > 0 else None
     return {
         "id": str(song.id),
@@ -47,7 +48,7 @@ def song_record(catalogue: Catalogue, song: Song, size: int | None = None, plays
         "bitRate": bit_rate,
         "path": "/".join(_safe(part) for part in (album.artist, album.name, name)),
         "isVideo": False,
-        "created": moment(song.added),
+        "created": timestamp(song.added),
         "playCount": _count(catalogue.plays.get(song.id, 0.0)),
         "albumId": album.id,
         "artistId": album.artist_id,
@@ -62,12 +63,12 @@ def song_record(catalogue: Catalogue, song: Song, size: int | None = None, plays
     }
 
 
-def song_records(catalogue: Catalogue, songs: Sequence[Song]) -> list[Record]:
+def song_records(catalogue: SubsonicCatalogue, songs: Sequence[Song]) -> list[Record]:
     """Return several songs."""
     return [song_record(catalogue, song) for song in songs]
 
 
-def album_record(catalogue: Catalogue, album: Album) -> Record:
+def album_record(catalogue: SubsonicCatalogue, album: Album) -> Record:
     """Return an album as an ``AlbumID3``."""
     return {
         "id": album.id,
@@ -78,7 +79,7 @@ def album_record(catalogue: Catalogue, album: Album) -> Record:
         "songCount": len(album.songs),
         "duration": _seconds(sum(song.seconds for song in album.songs)),
         "playCount": _count(catalogue.album_plays(album)),
-        "created": moment(max(song.added for song in album.songs)),
+        "created": timestamp(max(song.added for song in album.songs)),
         "year": album.year,
         "genre": album.genre or None,
         "genres": [{"name": album.genre}] if album.genre else [],
@@ -87,8 +88,8 @@ def album_record(catalogue: Catalogue, album: Album) -> Record:
     }
 
 
-def album_folder(catalogue: Catalogue, album: Album) -> Record:
-    """Return an album as players see it that browse by folder."""
+def album_folder(catalogue: SubsonicCatalogue, album: Album) -> Record:
+    """Return an album for players that browse by folder."""
     return {
         **album_record(catalogue, album),
         "parent": album.artist_id,
@@ -111,19 +112,19 @@ def artist_record(artist: Artist) -> Record:
 
 
 def artist_folder(artist: Artist) -> Record:
-    """Return an artist as players see it that browse by folder."""
+    """Return an artist for players that browse by folder."""
     return {"id": artist.id, "name": artist.name, "coverArt": artist.id}
 
 
 def artist_mbid(artist: Artist) -> str:
-    """Return MusicBrainz' name for an artist, empty if no song has it."""
+    """Return the MusicBrainz id of an artist, empty if no song has it."""
     return next((song.artist_mbid for album in artist.albums for song in album.songs if song.artist_mbid), "")
 
 
-def moment(seconds: float) -> str:
-    """Return a time as the protocol writes it.
+def timestamp(seconds: float) -> str:
+    """Return a time in the protocol's format.
 
-    >>> moment(0.25)
+    >>> timestamp(0.25)
     '1970-01-01T00:00:00.250Z'
     """
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -142,7 +143,7 @@ def _suffix(name: str) -> str | None:
 
 
 def _safe(name: str) -> str:
-    r"""Return a name that is one step of a path, whatever it holds.
+    r"""Return a name that is safe as one component of a path.
 
     >>> [_safe(name) for name in ("AC/DC", "..", "\\\\host", "")]
     ['AC_DC', '_', '__host', '_']

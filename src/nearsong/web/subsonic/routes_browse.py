@@ -1,10 +1,10 @@
-"""Methods to look through the library: artists, albums, songs, genres."""
+"""Methods that browse the library: artists, albums, songs, genres."""
 
 from typing import Any
 
 from nearsong.errors import NoSuchSongError
-from nearsong.library.records import Song
-from nearsong.web.files import size_of
+from nearsong.library import Song
+from nearsong.web.media.files import size_of
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.catalogue import IGNORED_ARTICLES
 from nearsong.web.subsonic.envelope import NOT_FOUND, ProtocolError
@@ -20,29 +20,29 @@ from nearsong.web.subsonic.records import (
 
 def get_indexes(call: Call) -> dict[str, Any]:
     """List all artists by letter, for players that browse by folder."""
-    changed = round(call.catalogue.made * 1000)
-    since = call.asked.number("ifModifiedSince", -1, least=-1)
+    changed = round(call.catalogue.created * 1000)
+    since = call.parameters.number("ifModifiedSince", -1, minimum=-1)
     letters = call.catalogue.letters if since < changed else []
-    index = [{"name": letter, "artist": [artist_folder(one) for one in artists]} for letter, artists in letters]
+    index = [{"name": letter, "artist": [artist_folder(artist) for artist in artists]} for letter, artists in letters]
     return {"indexes": {"lastModified": changed, "ignoredArticles": IGNORED_ARTICLES, "index": index}}
 
 
 def get_artists(call: Call) -> dict[str, Any]:
     """List all artists by letter."""
     letters = call.catalogue.letters
-    index = [{"name": letter, "artist": [artist_record(one) for one in artists]} for letter, artists in letters]
+    index = [{"name": letter, "artist": [artist_record(artist) for artist in artists]} for letter, artists in letters]
     return {"artists": {"ignoredArticles": IGNORED_ARTICLES, "index": index}}
 
 
 def get_music_directory(call: Call) -> dict[str, Any]:
-    """List what is in a folder: an artist's albums, or an album's songs."""
-    wanted = call.asked.need("id")
+    """List the content of a folder: an artist's albums or an album's songs."""
+    wanted = call.parameters.require("id")
     if wanted.startswith("ar-"):
         artist = call.artist(wanted)
         children = [album_folder(call.catalogue, album) for album in artist.albums]
         return {"directory": {"id": artist.id, "name": artist.name, "child": children}}
     if not wanted.startswith("al-"):
-        raise ProtocolError(NOT_FOUND, f"there is no folder {wanted[:40]!r}; getIndexes lists those of artists.")
+        raise ProtocolError(NOT_FOUND, f"folder not found: {wanted[:40]!r}; getIndexes lists the folders of artists.")
     album = call.album(wanted)
     songs = song_records(call.catalogue, album.songs)
     return {"directory": {"id": album.id, "parent": album.artist_id, "name": album.name, "child": songs}}
@@ -50,44 +50,44 @@ def get_music_directory(call: Call) -> dict[str, Any]:
 
 def get_artist(call: Call) -> dict[str, Any]:
     """Return an artist and its albums."""
-    artist = call.artist(call.asked.need("id"))
+    artist = call.artist(call.parameters.require("id"))
     return {
-        "artist": {**artist_record(artist), "album": [album_record(call.catalogue, one) for one in artist.albums]}
+        "artist": {**artist_record(artist), "album": [album_record(call.catalogue, album) for album in artist.albums]}
     }
 
 
 def get_album(call: Call) -> dict[str, Any]:
     """Return an album and its songs."""
-    album = call.album(call.asked.need("id"))
+    album = call.album(call.parameters.require("id"))
     return {"album": {**album_record(call.catalogue, album), "song": song_records(call.catalogue, album.songs)}}
 
 
 def get_song(call: Call) -> dict[str, Any]:
     """Return a song."""
-    song = call.song(call.asked.need("id"))
-    return {"song": song_record(call.catalogue, song, size_of(song), _plays(call, song))}
+    song = call.song(call.parameters.require("id"))
+    return {"song": song_record(call.catalogue, song, size_of(song), _is_playable(call, song))}
 
 
-def _plays(call: Call, song: Song) -> bool | None:
-    """Say whether players can be expected to play a song's file; None if it cannot be looked at."""
+def _is_playable(call: Call, song: Song) -> bool | None:
+    """Return whether players can be expected to play a song's file; None if it is missing."""
     try:
         with call.service.library.open_file(song) as file:
-            return call.service.conversions.plays(song, file)
+            return call.service.conversions.is_playable(song, file)
     except NoSuchSongError:
         return None
 
 
 def get_genres(call: Call) -> dict[str, Any]:
     """List all genres."""
-    found = [
+    genres = [
         {"songCount": songs, "albumCount": albums, "value": name} for name, songs, albums in call.catalogue.genres
     ]
-    return {"genres": {"genre": found}}
+    return {"genres": {"genre": genres}}
 
 
 def get_album_info(call: Call) -> dict[str, Any]:
-    """Say that nothing more is known of an album."""
-    wanted = call.asked.need("id")
+    """Return an empty record, as there is no information beyond the album itself."""
+    wanted = call.parameters.require("id")
     if wanted.startswith("al-"):
         call.album(wanted)
     else:

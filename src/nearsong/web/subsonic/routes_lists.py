@@ -1,17 +1,17 @@
-"""Methods that list albums and songs: the newest, the most played, by chance, by genre, by what was typed."""
+"""Methods that list albums and songs: newest, most played, random, by genre, by search."""
 
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from nearsong.library.browse import artist_value, folded
-from nearsong.library.records import Song
-from nearsong.library.shelves import Album
-from nearsong.library.shelves import artist_id as id_of_artist
+from nearsong.library import Album, Artist, Song, artist_value, folded
+from nearsong.library import artist_id as id_of_artist
 from nearsong.web.subsonic.call import Call, Method
+from nearsong.web.subsonic.catalogue import SubsonicCatalogue
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
 from nearsong.web.subsonic.records import (
+    Record,
     album_folder,
     album_record,
     artist_folder,
@@ -19,11 +19,11 @@ from nearsong.web.subsonic.records import (
     song_records,
 )
 
-MOST_LISTED = 500
-MOST_FOUND = 10_000
-"""Of each kind in one answer to a search."""
+MAX_LISTED = 500
+MAX_RESULTS = 10_000
+"""Results of each kind in one search."""
 
-_NO_YEAR = 10_000
+_MAX_YEAR = 10_000
 
 
 def get_album_list(call: Call) -> dict[str, Any]:
@@ -37,136 +37,141 @@ def get_album_list2(call: Call) -> dict[str, Any]:
 
 
 def get_random_songs(call: Call) -> dict[str, Any]:
-    """List songs by chance; ``seed`` gives the same again."""
-    asked = call.asked
+    """List random songs; the same ``seed`` gives the same list."""
+    parameters = call.parameters
     songs: Sequence[Song] = call.snapshot.space.songs
-    first, last = asked.number("fromYear", 0), asked.number("toYear", _NO_YEAR)
-    genre = folded(asked.text("genre"))
+    first, last = parameters.number("fromYear", 0), parameters.number("toYear", _MAX_YEAR)
+    genre = folded(parameters.text("genre"))
     if genre:
         songs = [song for song in songs if folded(song.genre) == genre]
-    if "fromYear" in asked or "toYear" in asked:
+    if "fromYear" in parameters or "toYear" in parameters:
         songs = [song for song in songs if song.year is not None and first <= song.year <= last]
-    size = asked.number("size", 10, most=MOST_LISTED)
-    chosen = _chance(call).sample(songs, min(size, len(songs)))
+    size = parameters.number("size", 10, maximum=MAX_LISTED)
+    chosen = _random(call).sample(songs, min(size, len(songs)))
     return {"randomSongs": {"song": song_records(call.catalogue, chosen)}}
 
 
 def get_songs_by_genre(call: Call) -> dict[str, Any]:
     """List the songs of a genre."""
-    genre = call.asked.need("genre")
+    genre = call.parameters.require("genre")
     songs: list[Song] = []
     if folded(genre):
-        count, offset = call.asked.number("count", 10, most=MOST_LISTED), call.asked.number("offset", 0)
+        count, offset = call.parameters.number("count", 10, maximum=MAX_LISTED), call.parameters.number("offset", 0)
         songs = call.snapshot.browser.page(genre=genre, offset=offset, limit=count).songs
     return {"songsByGenre": {"song": song_records(call.catalogue, songs)}}
 
 
 def get_top_songs(call: Call) -> dict[str, Any]:
-    """List the songs of an artist that were played most; those that never were are not among them."""
-    wanted = id_of_artist(artist_value(call.asked.need("artist")))
+    """List the most played songs of an artist; never-played ones are left out."""
+    wanted = id_of_artist(artist_value(call.parameters.require("artist")))
     plays = call.catalogue.plays
     songs = [
         song
-        for artist in call.catalogue.shelves.artists
+        for artist in call.catalogue.albums.artists
         if artist.id == wanted
         for album in artist.albums
         for song in album.songs
         if plays.get(song.id, 0.0) > 0
     ]
     songs.sort(key=lambda song: (-plays[song.id], song.id))
-    count = call.asked.number("count", 50, most=MOST_LISTED)
+    count = call.parameters.number("count", 50, maximum=MAX_LISTED)
     return {"topSongs": {"song": song_records(call.catalogue, songs[:count])}}
 
 
 def search2(call: Call) -> dict[str, Any]:
     """Find artists, albums and songs, for players that browse by folder."""
-    artists, albums, songs = _found(call)
-    return {
-        "searchResult2": {
-            "artist": [artist_folder(artist) for artist in artists],
-            "album": [album_folder(call.catalogue, album) for album in albums],
-            "song": song_records(call.catalogue, songs),
-        }
-    }
+    return {"searchResult2": _search(call, artist_folder, album_folder)}
 
 
 def search3(call: Call) -> dict[str, Any]:
-    """Find artists, albums and songs; everything, for an empty query."""
-    artists, albums, songs = _found(call)
+    """Find artists, albums and songs; all of them for an empty query."""
+    return {"searchResult3": _search(call, artist_record, album_record)}
+
+
+def _search(
+    call: Call,
+    to_artist: Callable[[Artist], Record],
+    to_album: Callable[[SubsonicCatalogue, Album], Record],
+) -> dict[str, list[Record]]:
+    query = call.parameters.text("query").strip().strip('"').strip("*").strip()  # players send "" and * for all
+    catalogue = call.catalogue
+    songs = call.snapshot.browser.page(query, offset=_offset(call, "song"), limit=_count(call, "song")).songs
     return {
-        "searchResult3": {
-            "artist": [artist_record(artist) for artist in artists],
-            "album": [album_record(call.catalogue, album) for album in albums],
-            "song": song_records(call.catalogue, songs),
-        }
+        "artist": [to_artist(artist) for artist in _page(call, "artist", catalogue.artists_named(query))],
+        "album": [to_album(catalogue, album) for album in _page(call, "album", catalogue.albums_named(query))],
+        "song": song_records(catalogue, songs),
     }
 
 
-def _found(call: Call) -> tuple[Sequence[Any], Sequence[Album], Sequence[Song]]:
-    query = call.asked.text("query").strip().strip('"').strip("*").strip()  # "" and * are ways to ask for all
-    catalogue = call.catalogue
-    songs = call.snapshot.browser.page(query, offset=_offset(call, "song"), limit=_count(call, "song")).songs
-    return (
-        _part(call, "artist", catalogue.artists_named(query)),
-        _part(call, "album", catalogue.albums_named(query)),
-        songs,
-    )
-
-
-def _part(call: Call, kind: str, things: Sequence[Any]) -> Sequence[Any]:
+def _page(call: Call, kind: str, items: Sequence[Any]) -> Sequence[Any]:
     offset = _offset(call, kind)
-    return things[offset : offset + _count(call, kind)]
+    return items[offset : offset + _count(call, kind)]
 
 
 def _offset(call: Call, kind: str) -> int:
-    return call.asked.number(f"{kind}Offset", 0)
+    return call.parameters.number(f"{kind}Offset", 0)
 
 
 def _count(call: Call, kind: str) -> int:
-    return call.asked.number(f"{kind}Count", 20, most=MOST_FOUND)
+    return call.parameters.number(f"{kind}Count", 20, maximum=MAX_RESULTS)
 
 
 def _albums(call: Call) -> Sequence[Album]:
-    """Return the albums that a list of some type asks for."""
-    offset, size = call.asked.number("offset", 0), call.asked.number("size", 10, most=MOST_LISTED)
-    return _all_albums(call, call.asked.need("type"))[offset : offset + size]
+    """Return a page of the albums of the requested type."""
+    offset, size = call.parameters.number("offset", 0), call.parameters.number("size", 10, maximum=MAX_LISTED)
+    return _all_albums(call, call.parameters.require("type"))[offset : offset + size]
 
 
 def _all_albums(call: Call, kind: str) -> Sequence[Album]:
-    catalogue, shelves = call.catalogue, call.catalogue.shelves
-    if kind == "random":
-        return _chance(call).sample(shelves.albums, len(shelves.albums))
-    if kind == "newest":
-        return catalogue.newest
-    if kind == "frequent":
-        return catalogue.frequent
-    if kind == "alphabeticalByName":
-        return shelves.albums
-    if kind == "alphabeticalByArtist":
-        return [album for artist in shelves.artists for album in artist.albums]
-    if kind == "byYear":
-        return _of_years(call)
-    if kind == "byGenre":
-        genre = folded(call.asked.need("genre"))
-        return [album for album in shelves.albums if any(folded(song.genre) == genre for song in album.songs)]
-    if kind in ("recent", "starred", "highest"):
-        return []  # when something was played, and what people think of it, is not kept
-    raise ProtocolError(GENERAL, f"there is no list of albums of the type {kind[:40]!r}; ask for newest, say.")
+    select = ALBUM_LISTS.get(kind)
+    if select is None:
+        raise ProtocolError(
+            GENERAL, f"unknown type of album list: {kind[:40]!r}; use one of {', '.join(ALBUM_LISTS)}."
+        )
+    return select(call)
 
 
-def _of_years(call: Call) -> list[Album]:
-    """Return the albums from one year to another, which may be an earlier one."""
-    call.asked.need("fromYear")
-    call.asked.need("toYear")
-    first, last = call.asked.number("fromYear", 0), call.asked.number("toYear", 0)
+def _random_albums(call: Call) -> list[Album]:
+    albums = call.catalogue.albums.albums
+    return _random(call).sample(albums, len(albums))
+
+
+def _albums_of_genre(call: Call) -> list[Album]:
+    genre = folded(call.parameters.require("genre"))
+    albums = call.catalogue.albums.albums
+    return [album for album in albums if any(folded(song.genre) == genre for song in album.songs)]
+
+
+def _albums_of_years(call: Call) -> list[Album]:
+    """Return the albums from one year to another, in reverse if the second is earlier."""
+    call.parameters.require("fromYear")
+    call.parameters.require("toYear")
+    first, last = call.parameters.number("fromYear", 0), call.parameters.number("toYear", 0)
     low, high = min(first, last), max(first, last)
-    found = [album for album in call.catalogue.shelves.albums if album.year is not None and low <= album.year <= high]
-    return sorted(found, key=lambda album: album.year or 0, reverse=first > last)
+    albums = [album for album in call.catalogue.albums.albums if album.year is not None and low <= album.year <= high]
+    return sorted(albums, key=lambda album: album.year or 0, reverse=first > last)
 
 
-def _chance(call: Call) -> random.Random:
-    return random.Random(call.asked.number("seed", secrets.randbits(52)))
+def _random(call: Call) -> random.Random:
+    return random.Random(call.parameters.number("seed", secrets.randbits(52)))
 
+
+ALBUM_LISTS: dict[str, Callable[[Call], Sequence[Album]]] = {
+    "random": _random_albums,
+    "newest": lambda call: call.catalogue.newest,
+    "frequent": lambda call: call.catalogue.frequent,
+    "alphabeticalByName": lambda call: call.catalogue.albums.albums,
+    "alphabeticalByArtist": lambda call: [
+        album for artist in call.catalogue.albums.artists for album in artist.albums
+    ],
+    "byYear": _albums_of_years,
+    "byGenre": _albums_of_genre,
+    # the library stores neither when an album was last played nor ratings
+    "recent": lambda _call: [],
+    "starred": lambda _call: [],
+    "highest": lambda _call: [],
+}
+"""The types of album lists."""
 
 METHODS: dict[str, Method] = {
     "getAlbumList": get_album_list,

@@ -1,87 +1,83 @@
-"""Methods for the playlists that the library keeps; the page shows the same ones."""
+"""Methods for saved playlists, the same as on the page."""
 
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from nearsong.errors import NoSuchPlaylistError
-from nearsong.library.records import Song
-from nearsong.library.store import SavedPlaylist
+from nearsong.library import SavedPlaylist, Song
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, ProtocolError
-from nearsong.web.subsonic.parameters import song_number, whole_number
-from nearsong.web.subsonic.records import Record, moment, song_records
+from nearsong.web.subsonic.parameters import parse_integer, song_number
+from nearsong.web.subsonic.records import Record, song_records, timestamp
 
-MOST_SONGS = 10_000
-LONGEST_NAME = 200
+MAX_SONGS = 10_000
+MAX_NAME_CHARACTERS = 200
 
-_changing = threading.Lock()  # a change reads what is there first
+_change_lock = threading.Lock()  # changes read the playlist before they write it
 
 
 def get_playlists(call: Call) -> dict[str, Any]:
     """List all playlists."""
     saved = call.service.library.playlists.list()
-    return {"playlists": {"playlist": [_record(call, one, _songs(call, one)) for one in saved]}}
+    return {"playlists": {"playlist": [_record(call, playlist, _songs(call, playlist)) for playlist in saved]}}
 
 
 def get_playlist(call: Call) -> dict[str, Any]:
-    """Return a playlist and its songs; those whose files are gone are left out."""
-    return _whole(call, call.service.library.playlists.get(playlist_number(call.asked.need("id"))))
+    """Return a playlist and its songs; those with missing files are left out."""
+    return _with_songs(call, call.service.library.playlists.get(playlist_number(call.parameters.require("id"))))
 
 
 def create_playlist(call: Call) -> dict[str, Any]:
-    """Keep a new playlist, or give one that is there other songs."""
+    """Save a new playlist, or replace the songs of an existing one."""
     table = call.service.library.playlists
-    songs = _checked_songs([song_number(song) for song in call.asked.all("songId")])
-    if "playlistId" not in call.asked:
-        return _whole(call, table.add(_checked_name(call.asked.need("name")), songs))
-    with _changing:
-        saved = table.get(playlist_number(call.asked.need("playlistId")))
-        name = _checked_name(call.asked.text("name") or saved.name)
-        return _whole(call, table.replace(saved.id, name, songs, call.snapshot.space.row_of))
+    songs = _checked_songs([song_number(song) for song in call.parameters.all("songId")])
+    if "playlistId" not in call.parameters:
+        return _with_songs(call, table.add(_checked_name(call.parameters.require("name")), songs))
+    with _change_lock:
+        saved = table.get(playlist_number(call.parameters.require("playlistId")))
+        name = _checked_name(call.parameters.text("name") or saved.name)
+        return _with_songs(call, table.replace(saved.id, name, songs, call.snapshot.space.row_of))
 
 
 def update_playlist(call: Call) -> dict[str, Any]:
-    """Rename a playlist, take songs out of it by their places, and add others at its end."""
-    asked, table = call.asked, call.service.library.playlists
-    added = [song_number(song) for song in asked.all("songIdToAdd")]
-    removed = {whole_number("songIndexToRemove", place) for place in asked.all("songIndexToRemove")}
-    with _changing:
-        saved = table.get(playlist_number(asked.need("playlistId")))
-        kept = _without(call, saved, removed)
-        table.replace(saved.id, _checked_name(asked.text("name") or saved.name), _checked_songs([*kept, *added]))
+    """Rename a playlist, remove songs by index, and append others."""
+    parameters, table = call.parameters, call.service.library.playlists
+    added = [song_number(song) for song in parameters.all("songIdToAdd")]
+    removed = {parse_integer("songIndexToRemove", index) for index in parameters.all("songIndexToRemove")}
+    with _change_lock:
+        saved = table.get(playlist_number(parameters.require("playlistId")))
+        remaining = _without(call, saved, removed)
+        table.replace(
+            saved.id, _checked_name(parameters.text("name") or saved.name), _checked_songs([*remaining, *added])
+        )
     return {}
 
 
 def delete_playlist(call: Call) -> dict[str, Any]:
-    """Forget a playlist; its songs stay."""
-    call.service.library.playlists.remove(playlist_number(call.asked.need("id")))
+    """Delete a playlist; its songs stay."""
+    call.service.library.playlists.remove(playlist_number(call.parameters.require("id")))
     return {}
 
 
 def playlist_number(text: str) -> int:
-    """Return the number of a playlist from its id."""
+    """Return the id of a playlist as a number."""
     digits = text.removeprefix("pl-")
     if digits == text or not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
-        raise NoSuchPlaylistError(f"there is no playlist {text[:40]!r}; getPlaylists lists them.")
+        raise NoSuchPlaylistError(f"playlist not found: {text[:40]!r}; getPlaylists lists them.")
     return int(digits)
 
 
 def _without(call: Call, saved: SavedPlaylist, removed: set[int]) -> list[int]:
-    """Return the songs of a playlist without some, by their places among those whose files are there."""
+    """Return the songs of a playlist without those at some indices, counted among songs whose files exist."""
     known = call.snapshot.space.row_of
-    kept: list[int] = []
-    place = 0
-    for song in saved.songs:
-        if song not in known:
-            kept.append(song)
-            continue
-        if place not in removed:
-            kept.append(song)
-        place += 1
-    if wrong := [one for one in sorted(removed) if not 0 <= one < place]:
-        raise ProtocolError(GENERAL, f"songIndexToRemove={wrong[0]} is not one of the {place} songs, counted from 0.")
-    return kept
+    existing = [position for position, song in enumerate(saved.songs) if song in known]
+    if wrong := [index for index in sorted(removed) if not 0 <= index < len(existing)]:
+        raise ProtocolError(
+            GENERAL, f"songIndexToRemove={wrong[0]} is not one of the {len(existing)} songs, counted from 0."
+        )
+    positions = {existing[index] for index in removed}
+    return [song for position, song in enumerate(saved.songs) if position not in positions]
 
 
 def _songs(call: Call, saved: SavedPlaylist) -> list[Song]:
@@ -91,7 +87,7 @@ def _songs(call: Call, saved: SavedPlaylist) -> list[Song]:
     return [space.songs[space.row_of[song]] for song in saved.songs if song in space.row_of]
 
 
-def _whole(call: Call, saved: SavedPlaylist) -> dict[str, Any]:
+def _with_songs(call: Call, saved: SavedPlaylist) -> dict[str, Any]:
     songs = _songs(call, saved)
     entries = song_records(call.catalogue, songs) if songs else []
     return {"playlist": {**_record(call, saved, songs), "entry": entries}}
@@ -105,23 +101,21 @@ def _record(call: Call, saved: SavedPlaylist, songs: Sequence[Song]) -> Record:
         "public": False,
         "songCount": len(songs),
         "duration": round(sum(song.seconds for song in songs)),
-        "created": moment(saved.created),
-        "changed": moment(saved.changed),
+        "created": timestamp(saved.created),
+        "changed": timestamp(saved.changed),
         "coverArt": f"pl-{saved.id}" if songs else None,
     }
 
 
 def _checked_name(name: str) -> str:
-    if len(name) > LONGEST_NAME:
-        raise ProtocolError(GENERAL, f"the name has {len(name)} characters; {LONGEST_NAME} is the most.")
+    if len(name) > MAX_NAME_CHARACTERS:
+        raise ProtocolError(GENERAL, f"the name has {len(name)} characters; the maximum is {MAX_NAME_CHARACTERS}.")
     return name
 
 
 def _checked_songs(songs: list[int]) -> list[int]:
-    if len(songs) > MOST_SONGS:
-        raise ProtocolError(
-            NOT_ALLOWED, f"a playlist of {len(songs):,} songs is too long; {MOST_SONGS:,} is the most."
-        )
+    if len(songs) > MAX_SONGS:
+        raise ProtocolError(NOT_ALLOWED, f"the playlist has {len(songs):,} songs; the maximum is {MAX_SONGS:,}.")
     return songs
 
 

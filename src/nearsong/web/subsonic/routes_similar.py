@@ -1,101 +1,100 @@
-"""Methods that find what sounds alike: songs near a song, an album or an artist, artists, ways between songs."""
+"""Methods that find similar songs and artists, and paths between songs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from nearsong.library.playlist import PlaylistRules
-from nearsong.library.recommend import Filters
-from nearsong.library.records import Song
-from nearsong.library.shelves import Artist
+from nearsong.library import Artist, Filters, PlaylistRules, Song
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
-from nearsong.web.subsonic.records import artist_folder, artist_mbid, artist_record, song_record, song_records
+from nearsong.web.subsonic.records import Record, artist_folder, artist_mbid, artist_record, song_record, song_records
 
-MOST_SIMILAR = 500
-SEEDS = 5
-"""Songs that stand for an artist or an album, spread evenly over all of them."""
+MAX_SIMILAR = 500
+MAX_SEEDS = 5
+"""Songs that represent an artist or an album, evenly spaced among theirs."""
 
 
 def get_similar_songs(call: Call) -> dict[str, Any]:
-    """List the songs nearest to a song, an album or an artist."""
-    return {"similarSongs": {"song": song_records(call.catalogue, _near(call, 50))}}
+    """List songs similar to a song, an album or an artist."""
+    return {"similarSongs": {"song": song_records(call.catalogue, _similar_songs(call, 50))}}
 
 
 def get_similar_songs2(call: Call) -> dict[str, Any]:
-    """List the songs nearest to an artist."""
-    return {"similarSongs2": {"song": song_records(call.catalogue, _near(call, 50))}}
+    """List songs similar to an artist."""
+    return {"similarSongs2": {"song": song_records(call.catalogue, _similar_songs(call, 50))}}
 
 
 def get_sonic_similar_tracks(call: Call) -> dict[str, Any]:
-    """List the songs nearest to a song, with how near they are."""
-    seed = call.snapshot.seed(call.song(call.asked.need("id")).id)
-    count = call.asked.number("count", 10, most=MOST_SIMILAR)
-    near = call.snapshot.similar([seed], n=count) if count else []
-    return {"sonicMatch": [_match(call, one.song, one.similarity) for one in near]}
+    """List songs similar to a song, with their similarities."""
+    seed = call.snapshot.seed(call.song(call.parameters.require("id")).id)
+    count = call.parameters.number("count", 10, maximum=MAX_SIMILAR)
+    neighbours = call.snapshot.similar([seed], n=count) if count else []
+    return {"sonicMatch": [_match(call, neighbour.song, neighbour.similarity) for neighbour in neighbours]}
 
 
 def find_sonic_path(call: Call) -> dict[str, Any]:
-    """List songs that lead from one to another, with how near each is to the first."""
-    start, end = call.song(call.asked.need("startSongId")), call.song(call.asked.need("endSongId"))
-    count = call.asked.number("count", 25, most=MOST_SIMILAR)
+    """List songs on a path from one song to another, with the similarity of each to the first."""
+    start, end = call.song(call.parameters.require("startSongId")), call.song(call.parameters.require("endSongId"))
+    count = call.parameters.number("count", 25, maximum=MAX_SIMILAR)
     if start.id == end.id:
         return {"sonicMatch": [_match(call, start, 1.0)]}
     if count < 2:
-        raise ProtocolError(GENERAL, f"count={count} leaves no room for both ends of a path; ask for 2 or more.")
+        raise ProtocolError(GENERAL, f"count={count} is too small for a path; use 2 or more.")
     snapshot, space = call.snapshot, call.snapshot.space
     rules = PlaylistRules(length=count)
-    with call.service.heavy.turn():
+    with call.service.concurrency.slot():
         songs, _ = snapshot.playlist([snapshot.seed(start.id)], rules, to=snapshot.seed(end.id))
-    places = np.stack([space.place_of(song) for song in songs]).astype(np.float64)
-    similarities = space.calibration.similarity(np.linalg.norm(places - places[0], axis=1))
+    embeddings = np.stack([space.embedding_of(song) for song in songs]).astype(np.float64)
+    similarities = space.calibration.similarity(np.linalg.norm(embeddings - embeddings[0], axis=1))
     return {
         "sonicMatch": [
-            _match(call, song, float(near)) for song, near in zip(songs, similarities.tolist(), strict=True)
+            _match(call, song, float(similarity))
+            for song, similarity in zip(songs, similarities.tolist(), strict=True)
         ]
     }
 
 
 def get_artist_info(call: Call) -> dict[str, Any]:
-    """List the artists nearest to one, for players that browse by folder."""
-    artist, near = _near_artists(call)
-    return {
-        "artistInfo": {"musicBrainzId": artist_mbid(artist) or None, "similarArtist": list(map(artist_folder, near))}
-    }
+    """List similar artists, for players that browse by folder."""
+    artist, similar = _similar_artists(call)
+    return {"artistInfo": _artist_info(artist, map(artist_folder, similar))}
 
 
 def get_artist_info2(call: Call) -> dict[str, Any]:
-    """List the artists nearest to one."""
-    artist, near = _near_artists(call)
-    return {
-        "artistInfo2": {"musicBrainzId": artist_mbid(artist) or None, "similarArtist": list(map(artist_record, near))}
-    }
+    """List similar artists."""
+    artist, similar = _similar_artists(call)
+    return {"artistInfo2": _artist_info(artist, map(artist_record, similar))}
 
 
-def _near(call: Call, usual: int) -> list[Song]:
-    seeds = [call.snapshot.seed(song.id) for song in _spread(call.songs_behind(call.asked.need("id")))]
-    count = call.asked.number("count", usual, most=MOST_SIMILAR)
-    return [one.song for one in call.snapshot.similar(seeds, n=count)] if count else []
+def _artist_info(artist: Artist, similar: Iterable[Record]) -> dict[str, Any]:
+    return {"musicBrainzId": artist_mbid(artist) or None, "similarArtist": list(similar)}
 
 
-def _near_artists(call: Call) -> tuple[Artist, list[Artist]]:
-    artist = call.artist_behind(call.asked.need("id"))
-    count = call.asked.number("count", 20, most=100)
-    songs = _spread(call.songs_behind(artist.id))
-    if not count or not songs[0].artist_key:  # who has no name has no neighbours
+def _similar_songs(call: Call, default: int) -> list[Song]:
+    seeds = [call.snapshot.seed(song.id) for song in _spread(call.songs_of(call.parameters.require("id")))]
+    count = call.parameters.number("count", default, maximum=MAX_SIMILAR)
+    return [neighbour.song for neighbour in call.snapshot.similar(seeds, n=count)] if count else []
+
+
+def _similar_artists(call: Call) -> tuple[Artist, list[Artist]]:
+    artist = call.artist_of(call.parameters.require("id"))
+    count = call.parameters.number("count", 20, maximum=100)
+    songs = _spread(call.songs_of(artist.id))
+    if not count or not songs[0].artist_key:  # songs without an artist tag have no similar artists
         return artist, []
     seeds = [call.snapshot.seed(song.id) for song in songs]
-    near = call.snapshot.similar(seeds, n=count, filters=Filters(artist_once=True, new_artists=True))
-    ids = dict.fromkeys(call.catalogue.album_of(one.song).artist_id for one in near if one.song.artist_key)
-    return artist, [call.artist(one) for one in ids]
+    neighbours = call.snapshot.similar(seeds, n=count, filters=Filters(one_per_artist=True, new_artists=True))
+    songs = [neighbour.song for neighbour in neighbours if neighbour.song.artist_key]
+    ids = dict.fromkeys(call.catalogue.album_of(song).artist_id for song in songs)
+    return artist, [call.artist(artist_id) for artist_id in ids]
 
 
 def _spread(songs: Sequence[Song]) -> list[Song]:
-    """Return some songs of many, the same ones each time."""
-    if len(songs) <= SEEDS:
+    """Return a few evenly spaced songs; deterministic."""
+    if len(songs) <= MAX_SEEDS:
         return list(songs)
-    return [songs[round(place)] for place in np.linspace(0, len(songs) - 1, SEEDS).tolist()]
+    return [songs[round(position)] for position in np.linspace(0, len(songs) - 1, MAX_SEEDS).tolist()]
 
 
 def _match(call: Call, song: Song, similarity: float) -> dict[str, Any]:

@@ -1,25 +1,25 @@
-"""Methods about the service itself: that it answers, what it can do, who asks, scans, what was played."""
+"""Methods about the service: ping, extensions, users, scans, plays."""
 
 import time
 from itertools import zip_longest
 from typing import Any
 
 from nearsong.errors import EmptyLibraryError
-from nearsong.library.importing import ME
-from nearsong.library.played import MOST_AT_ONCE
-from nearsong.web.limits import spend
+from nearsong.library import DEFAULT_USER, MAX_PLAYS_PER_REQUEST
+from nearsong.web.http.rate_limits import spend
+from nearsong.web.jobs.scan import Scan
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
-from nearsong.web.subsonic.parameters import song_number, whole_number
+from nearsong.web.subsonic.parameters import parse_integer, song_number
 
 EXTENSIONS = {"apiKeyAuthentication": [1], "formPost": [1], "sonicSimilarity": [1]}
-"""Of OpenSubsonic, with the versions of each."""
+"""Supported extensions of OpenSubsonic with their versions."""
 
-FOLDER = 1
+FOLDER_ID = 1
 """All music is in one folder."""
 
-_MAY = ("streamRole", "downloadRole", "playlistRole")
-_MAY_NOT = (
+_GRANTED_ROLES = ("streamRole", "downloadRole", "playlistRole")
+_DENIED_ROLES = (
     "adminRole",
     "settingsRole",
     "uploadRole",
@@ -33,84 +33,88 @@ _MAY_NOT = (
 
 
 def ping(_call: Call) -> dict[str, Any]:
-    """Say that the service answers."""
+    """Return an empty result."""
     return {}
 
 
 def get_license(_call: Call) -> dict[str, Any]:
-    """Say that nothing has to be paid."""
+    """Return a valid license."""
     return {"license": {"valid": True}}
 
 
 def extensions() -> dict[str, Any]:
-    """List what of OpenSubsonic is there; anyone may ask."""
-    return {"openSubsonicExtensions": [{"name": name, "versions": known} for name, known in EXTENSIONS.items()]}
+    """List the supported extensions; needs no password."""
+    return {"openSubsonicExtensions": [{"name": name, "versions": versions} for name, versions in EXTENSIONS.items()]}
 
 
 def token_info(call: Call) -> dict[str, Any]:
-    """Say whom an API key stands for."""
+    """Return the user of an API key."""
     return {"tokenInfo": {"username": call.user}}
 
 
 def get_user(call: Call) -> dict[str, Any]:
-    """Say what the one who asks may do."""
+    """Return the user and its roles."""
     return {"user": _user(call)}
 
 
 def get_users(call: Call) -> dict[str, Any]:
-    """List the one who asks."""
+    """List the one user."""
     return {"users": {"user": [_user(call)]}}
 
 
 def get_music_folders(_call: Call) -> dict[str, Any]:
-    """List the one folder that all music is in."""
-    return {"musicFolders": {"musicFolder": [{"id": FOLDER, "name": "Music"}]}}
+    """List the one folder."""
+    return {"musicFolders": {"musicFolder": [{"id": FOLDER_ID, "name": "Music"}]}}
 
 
 def get_scan_status(call: Call) -> dict[str, Any]:
-    """Say whether a scan runs, and how many songs there are."""
+    """Return whether a scan is running, and the number of songs."""
     return {"scanStatus": _scan_status(call)}
 
 
 def start_scan(call: Call) -> dict[str, Any]:
-    """Begin to look for new songs in the known folders, unless that is being done."""
-    if not _scans(call):
+    """Scan the known folders, unless a scan is running."""
+    if not _is_scanning(call):
         if not call.service.library.status().folders:
-            raise ProtocolError(GENERAL, "no folder was scanned yet; begin with `nearsong scan FOLDER`.")
+            raise ProtocolError(GENERAL, "no folder has been scanned yet; start with `nearsong scan FOLDER`.")
         spend(call.service.job_limit, call.request, "jobs")
-        call.service.jobs.add("scan", {"folders": []})
+        call.service.jobs.add(Scan())
     return {"scanStatus": _scan_status(call)}
 
 
 def scrobble(call: Call) -> dict[str, Any]:
-    """Note that songs were played, each at its time; that one plays just now is heard and not kept."""
-    wanted = call.asked.all("id") or [call.asked.need("id")]
-    times = [whole_number("time", text) for text in call.asked.all("time")]
+    """Record plays with their times; a "now playing" notice (submission=false) is checked but not recorded."""
+    wanted = call.parameters.all("id") or [call.parameters.require("id")]
+    times = [parse_integer("time", text) for text in call.parameters.all("time")]
     if len(times) > len(wanted):
-        raise ProtocolError(GENERAL, f"{len(times)} times came for {len(wanted)} songs; give one for each.")
-    if call.asked.text("submission", "true").lower() == "false" or not call.service.settings.plays:
+        raise ProtocolError(GENERAL, f"{len(times)} times for {len(wanted)} songs; send one for each.")
+    if call.parameters.text("submission", "true").lower() == "false" or not call.service.settings.plays:
         for song_id in wanted:
             call.song(song_id)
         return {}
-    if len(wanted) <= MOST_AT_ONCE:  # more are refused as such
+    if len(wanted) <= MAX_PLAYS_PER_REQUEST:  # more are refused by the library
         spend(call.service.play_limit, call.request, "plays", len(wanted))
     now = time.time()
     played = [
-        (song_number(song_id), now if when is None else when / 1000) for song_id, when in zip_longest(wanted, times)
+        (song_number(song_id), now if milliseconds is None else milliseconds / 1000)
+        for song_id, milliseconds in zip_longest(wanted, times)
     ]
-    call.service.library.played.note_all(played, call.user if call.asked.text("u") else ME)
+    call.service.library.play_log.record_all(played, call.user if call.parameters.text("u") else DEFAULT_USER)
     return {}
 
 
-def _nothing(name: str) -> Method:
-    """Return a method that answers with an empty list: of what players ask for and nothing here has."""
+def _empty(name: str) -> Method:
+    """Return a method with an empty result, for features that the library does not have."""
     return lambda _call: {name: {}}
 
 
 def _user(call: Call) -> dict[str, Any]:
-    keeps = {"scrobblingEnabled": call.service.settings.plays}
-    may = {**keeps, **dict.fromkeys(_MAY, True), **dict.fromkeys(_MAY_NOT, False)}
-    return {"username": call.user, **may, "folder": [FOLDER]}
+    roles = {
+        "scrobblingEnabled": call.service.settings.plays,
+        **dict.fromkeys(_GRANTED_ROLES, True),
+        **dict.fromkeys(_DENIED_ROLES, False),
+    }
+    return {"username": call.user, **roles, "folder": [FOLDER_ID]}
 
 
 def _scan_status(call: Call) -> dict[str, Any]:
@@ -118,10 +122,10 @@ def _scan_status(call: Call) -> dict[str, Any]:
         count = len(call.snapshot.space.songs)
     except EmptyLibraryError:
         count = 0
-    return {"scanning": _scans(call), "count": count}
+    return {"scanning": _is_scanning(call), "count": count}
 
 
-def _scans(call: Call) -> bool:
+def _is_scanning(call: Call) -> bool:
     return any(job.kind == "scan" and job.ended is None for job in call.service.jobs.all())
 
 
@@ -135,14 +139,14 @@ METHODS: dict[str, Method] = {
     "getScanStatus": get_scan_status,
     "startScan": start_scan,
     "scrobble": scrobble,
-    "getNowPlaying": _nothing("nowPlaying"),
-    "getStarred": _nothing("starred"),
-    "getStarred2": _nothing("starred2"),
-    "getPodcasts": _nothing("podcasts"),
-    "getNewestPodcasts": _nothing("newestPodcasts"),
-    "getInternetRadioStations": _nothing("internetRadioStations"),
-    "getBookmarks": _nothing("bookmarks"),
-    "getShares": _nothing("shares"),
-    "getVideos": _nothing("videos"),
-    "getPlayQueue": ping,  # the protocol's way to say that there is none
+    "getNowPlaying": _empty("nowPlaying"),
+    "getStarred": _empty("starred"),
+    "getStarred2": _empty("starred2"),
+    "getPodcasts": _empty("podcasts"),
+    "getNewestPodcasts": _empty("newestPodcasts"),
+    "getInternetRadioStations": _empty("internetRadioStations"),
+    "getBookmarks": _empty("bookmarks"),
+    "getShares": _empty("shares"),
+    "getVideos": _empty("videos"),
+    "getPlayQueue": ping,  # an empty result means that there is none
 }

@@ -14,7 +14,7 @@ void main() {
   ink = colour;
 }`;
 
-// A disc with a soft edge; large ones get a rim of the paper's colour, so that neighbours stay apart.
+// A disc with a soft edge; large ones get a rim in the background colour.
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec4 ink;
@@ -28,13 +28,18 @@ void main() {
   pixel = vec4(mix(ink.rgb, paper, rim) * cover, cover);
 }`;
 
-// WebGL without a graphics card takes longer for many points than painting the pixels by hand does (50,000: 75 ms and 15 ms).
-const MANY = 5000;
+// Software WebGL is slower for many points than the 2D canvas (50,000 points: 75 ms and 15 ms).
+const MAX_SOFTWARE_POINTS = 5000;
 
-/** A painter of points, or null where there is no WebGL 2, or only one that is slow or cannot do it. */
+/** A painter of points, or null without WebGL 2 or with one that is too slow. */
 export function glPainter(canvas, columns, onRestored) {
-  const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false, powerPreference: "low-power" });
-  if (gl && columns.n > MANY && withoutCard(gl)) {
+  const gl = canvas.getContext("webgl2", {
+    alpha: false,
+    antialias: false,
+    depth: false,
+    powerPreference: "low-power",
+  });
+  if (gl && columns.n > MAX_SOFTWARE_POINTS && isSoftware(gl)) {
     gl.getExtension("WEBGL_lose_context")?.loseContext();
     return null;
   }
@@ -46,25 +51,37 @@ export function glPainter(canvas, columns, onRestored) {
   }
 }
 
-/** Whether the processor does the graphics card's work, as far as the browser tells. */
-function withoutCard(gl) {
-  const told = gl.getExtension("WEBGL_debug_renderer_info"), name = gl.getParameter(told ? told.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+/** Whether WebGL runs in software, as far as the browser tells. */
+function isSoftware(gl) {
+  const debugInfo = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = gl.getParameter(debugInfo ? debugInfo.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(String(name));
 }
 
 class GlPainter {
   constructor(gl, canvas, columns, onRestored) {
     Object.assign(this, { gl, canvas, columns, name: "webgl2", lost: false });
-    this.lose = (event) => { event.preventDefault(); this.lost = true; };
-    this.restore = () => { this.lost = false; this.prepare(); onRestored(); };
+    this.lose = (event) => {
+      event.preventDefault();
+      this.lost = true;
+    };
+    this.restore = () => {
+      this.lost = false;
+      this.prepare();
+      onRestored();
+    };
     canvas.addEventListener("webglcontextlost", this.lose);
     canvas.addEventListener("webglcontextrestored", this.restore);
     this.prepare();
   }
 
   prepare() {
-    const { gl } = this, program = gl.createProgram();
-    for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    const { gl } = this;
+    const program = gl.createProgram();
+    for (const [kind, text] of [
+      [gl.VERTEX_SHADER, VERTEX],
+      [gl.FRAGMENT_SHADER, FRAGMENT],
+    ]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
@@ -75,7 +92,9 @@ class GlPainter {
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program) || "no shader");
     gl.useProgram(program);
-    this.places = Object.fromEntries(["affine", "size", "radius", "paper"].map((u) => [u, gl.getUniformLocation(program, u)]));
+    this.uniforms = Object.fromEntries(
+      ["affine", "size", "radius", "paper"].map((u) => [u, gl.getUniformLocation(program, u)]),
+    );
     this.buffers = [gl.createBuffer(), gl.createBuffer(), gl.createBuffer()];
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[0]);
     gl.bufferData(gl.ARRAY_BUFFER, this.columns.positions, gl.STATIC_DRAW);
@@ -89,7 +108,7 @@ class GlPainter {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Take on colours (four bytes a song) and the order to draw in. */
+  /** Set the colours (four bytes a song) and the drawing order. */
   colour(bytes, order) {
     if (this.lost) return;
     const { gl } = this;
@@ -100,21 +119,22 @@ class GlPainter {
 
   draw(camera, density, paper) {
     if (this.lost) return;
-    const { gl, canvas, places } = this, [r, g, b] = paper.map((value) => value / 255);
+    const { gl, canvas, uniforms } = this;
+    const [r, g, b] = paper.map((value) => value / 255);
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clearColor(r, g, b, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
     if (!this.columns.n) return;
-    gl.uniform4f(places.affine, ...camera.affine.map((value) => value * density));
-    gl.uniform2f(places.size, canvas.width, canvas.height);
-    gl.uniform1f(places.radius, camera.radius * density);
-    gl.uniform3f(places.paper, r, g, b);
+    gl.uniform4f(uniforms.affine, ...camera.affine.map((value) => value * density));
+    gl.uniform2f(uniforms.size, canvas.width, canvas.height);
+    gl.uniform1f(uniforms.radius, camera.radius * density);
+    gl.uniform3f(uniforms.paper, r, g, b);
     gl.drawElements(gl.POINTS, this.columns.n, gl.UNSIGNED_INT, 0);
   }
 
   close() {
     this.canvas.removeEventListener("webglcontextlost", this.lose);
     this.canvas.removeEventListener("webglcontextrestored", this.restore);
-    this.gl.getExtension("WEBGL_lose_context")?.loseContext();  // browsers allow few at a time
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext(); // browsers limit the number of contexts
   }
 }

@@ -1,17 +1,18 @@
-// The map itself: two canvases (points, and what lies over them), the camera, and what is chosen. Draws only when asked.
+// The map itself: two canvases (points and overlay), the camera, and the selection. Redraws on changes only.
 //
 //   new Stage(columns, signal) -> .node; .camera; .grid
 //   stage.setKind("genre" | "artist" | "plays"), stage.setFocus(class or null), stage.choose(rows, outline)
 //   stage.select(row), stage.hover(row), stage.setPlaying(row), stage.lassoOn = true, stage.resize(), stage.close()
-//   stage.covered() -> boxes no label goes under; stage.edges() -> {left, top, right, bottom} where the map as a whole does not go
-//   Fires "view" (camera moved), "colours", "chosen" (by lasso or list), "lasso" (on or off), "tap" (detail: row or -1), "hover" (detail: {row, px, py})
+//   stage.covered() -> boxes without labels; stage.edges() -> {left, top, right, bottom} margins of the whole map
+//   Fires "view" (camera moved), "colours", "selected", "chosen" (by lasso or list), "lasso" (on or off), "escape",
+//   "tap" (detail: row or -1), "hover" (detail: {row, px, py})
 
-import { h } from "../dom.js";
+import { h } from "../core/dom.js";
 import { Camera } from "./camera.js";
 import { colouring, QUIET, rgb, theme } from "./colours.js";
 import { glPainter } from "./gl.js";
 import { Grid } from "./grid.js";
-import { Hands } from "./hands.js";
+import { Gestures } from "./gestures.js";
 import { Overlay } from "./overlay.js";
 import { PlainPainter } from "./plain.js";
 
@@ -20,62 +21,101 @@ const tell = (target, name, detail) => target.dispatchEvent(new CustomEvent(name
 export class Stage extends EventTarget {
   constructor(columns, signal) {
     super();
-    Object.assign(this, { columns, signal, density: 1, waiting: 0, dirty: false, covered: () => [], edges: () => ({}) });
+    Object.assign(this, {
+      columns,
+      signal,
+      density: 1,
+      waiting: 0,
+      dirty: false,
+      covered: () => [],
+      edges: () => ({}),
+    });
     Object.assign(this, { kind: "genre", focus: null, chosen: new Set(), outline: [], drawing: [] });
     Object.assign(this, { selected: -1, hovered: -1, playing: -1 });
     this.camera = new Camera(columns.n);
-    this.camera.changed = () => { this.redraw(); tell(this, "view"); };
+    this.camera.changed = () => {
+      this.redraw();
+      tell(this, "view");
+    };
     this.grid = new Grid(columns.x, columns.y);
     this.points = h("canvas", { class: "map-points", "aria-hidden": true });
-    this.over = h("canvas", { class: "map-over", id: "map-canvas", tabindex: "0", role: "application", "aria-roledescription": "map" });
+    this.over = h("canvas", {
+      class: "map-over",
+      id: "map-canvas",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "map",
+    });
     this.node = h("div", { class: "map-stage" }, this.points, this.over);
     this.painter = glPainter(this.points, columns, () => this.recolour());
     if (!this.painter) {
-      this.points = h("canvas", { class: "map-points", "aria-hidden": true }); // one that gave WebGL gives no 2D
+      // a canvas with a WebGL context has no 2D one
+      this.points = h("canvas", { class: "map-points", "aria-hidden": true });
       this.node.firstChild.replaceWith(this.points);
       this.painter = new PlainPainter(this.points, columns);
     }
     this.node.dataset.painter = this.painter.name;
     this.overlay = new Overlay(this.over, columns, this.camera, this.grid);
     this.camera.anchor = () => this.middleSong();
-    this.hands = new Hands(this.over, this.camera, this.answers(), signal);
+    this.gestures = new Gestures(this.over, this.camera, this.handlers(), signal);
     this.watch();
     this.readLook();
   }
 
   set lassoOn(on) {
-    this.hands.lasso = on;
+    this.gestures.lasso = on;
     this.over.classList.toggle("is-lasso", on);
     tell(this, "lasso");
   }
 
-  answers() {
+  handlers() {
     const row = (px, py, reach) => this.grid.nearest(this.camera, px, py, reach, (i) => this.standsOut(i));
     return {
       point: (px, py, reach) => this.hover(row(px, py, reach), px, py),
       leave: () => this.hover(-1),
-      tap: (px, py, reach) => { this.hover(-1); tell(this, "tap", row(px, py, reach)); },
+      tap: (px, py, reach) => {
+        this.hover(-1);
+        tell(this, "tap", row(px, py, reach));
+      },
       middle: () => tell(this, "tap", row(...this.camera.centre, Math.max(this.camera.width, this.camera.height))),
       escape: () => tell(this, "escape"),
-      draw: (path) => { this.drawing = path; this.redraw(false); },
+      draw: (path) => {
+        this.drawing = path;
+        this.redraw(false);
+      },
       lasso: (path) => this.lasso(path),
     };
   }
 
   watch() {
-    const { signal } = this, again = () => { this.readLook(); this.recolour(); };
-    const themes = new MutationObserver(again), sizes = new ResizeObserver(() => this.resize());
+    const { signal } = this;
+    const again = () => {
+      this.readLook();
+      this.recolour();
+    };
+    const themes = new MutationObserver(again);
+    const sizes = new ResizeObserver(() => this.resize());
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     sizes.observe(this.node);
-    signal.addEventListener("abort", () => { themes.disconnect(); sizes.disconnect(); this.close(); });
+    signal.addEventListener("abort", () => {
+      themes.disconnect();
+      sizes.disconnect();
+      this.close();
+    });
   }
 
   readLook() {
-    const style = getComputedStyle(document.documentElement), value = (name) => style.getPropertyValue(name).trim();
-    this.look = { ink: value("--ink"), paper: value("--map-paper") || value("--bg"), mark: value("--accent"), theme: theme() };
+    const style = getComputedStyle(document.documentElement);
+    const value = (name) => style.getPropertyValue(name).trim();
+    this.look = {
+      ink: value("--ink"),
+      paper: value("--map-paper") || value("--bg"),
+      mark: value("--accent"),
+      theme: theme(),
+    };
   }
 
-  // ------------------------------------------------------------ what is shown
+  // ------------------------------------------------------------ selection
 
   setKind(kind) {
     this.kind = kind;
@@ -83,13 +123,15 @@ export class Stage extends EventTarget {
     this.recolour();
   }
 
-  /** Let the songs of one class stand out (its place in the legend), or all of them (null). */
+  /** Highlight the songs of one class (its index in the legend), or all (null). */
   setFocus(at) {
     this.focus = at === null ? null : { at, group: this.colours.classes[at].group };
     this.recolour();
   }
 
-  standsOut(i) { return this.focus === null || this.colours.of[i] === this.focus.at; }
+  standsOut(i) {
+    return this.focus === null || this.colours.of[i] === this.focus.at;
+  }
 
   choose(rows, outline = []) {
     this.chosen = new Set(rows);
@@ -101,31 +143,50 @@ export class Stage extends EventTarget {
   lasso(path) {
     this.drawing = [];
     const outline = path.map(([px, py]) => this.camera.map(px, py));
-    this.choose(this.grid.inside(outline).filter((i) => this.standsOut(i)), outline);
+    this.choose(
+      this.grid.inside(outline).filter((i) => this.standsOut(i)),
+      outline,
+    );
   }
 
-  select(row) { this.selected = row; this.redraw(false); }
+  select(row) {
+    this.selected = row;
+    this.redraw(false);
+    tell(this, "selected");
+  }
 
-  setPlaying(row) { this.playing = row; this.redraw(false); }
+  setPlaying(row) {
+    this.playing = row;
+    this.redraw(false);
+  }
 
   hover(row, px = 0, py = 0) {
-    if (row !== this.hovered) { this.hovered = row; this.redraw(false); }
+    if (row !== this.hovered) {
+      this.hovered = row;
+      this.redraw(false);
+    }
     this.over.classList.toggle("is-song", row >= 0);
     tell(this, "hover", { row, px, py });
   }
 
-  /** The pixel of the song nearest to the middle: coming nearer without a mouse leads to songs, not into the empty. */
+  /** The pixel of the song nearest to the centre, so that keys and buttons zoom in on songs. */
   middleSong() {
-    const { camera, columns } = this, [px, py] = camera.centre, reach = Math.min(camera.width, camera.height);
+    const { camera, columns } = this;
+    const [px, py] = camera.centre;
+    const reach = Math.min(camera.width, camera.height);
     const row = this.grid.nearest(camera, px, py, reach, (i) => this.standsOut(i));
     return row < 0 ? [px, py] : camera.screen(columns.x[row], columns.y[row]);
   }
 
-  /** Rows in sight that stand out: how many, and the first `most` of them from the middle outwards. */
+  /** Highlighted rows in view, and the `most` of them nearest to the centre. */
   inView(most) {
-    const { camera, columns } = this, [x0, y0] = camera.map(0, 0), [x1, y1] = camera.map(camera.width, camera.height);
+    const { camera, columns } = this;
+    const [x0, y0] = camera.map(0, 0);
+    const [x1, y1] = camera.map(camera.width, camera.height);
     const rows = [];
-    this.grid.within(x0, y0, x1, y1, (i) => { if (this.standsOut(i)) rows.push(i); });
+    this.grid.within(x0, y0, x1, y1, (i) => {
+      if (this.standsOut(i)) rows.push(i);
+    });
     const away = (i) => (columns.x[i] - camera.x) ** 2 + (columns.y[i] - camera.y) ** 2;
     const key = new Map(rows.map((i) => [i, away(i)]));
     return { rows, first: [...rows].sort((a, b) => key.get(a) - key.get(b) || a - b).slice(0, most) };
@@ -134,13 +195,19 @@ export class Stage extends EventTarget {
   // ------------------------------------------------------------ drawing
 
   recolour() {
-    const { columns } = this, n = columns.n;
+    const { columns } = this;
+    const n = columns.n;
     this.colours = colouring(columns, this.kind);
-    const { of, classes, front } = this.colours, inks = classes.map((entry) => rgb(entry.colour));
-    const quiet = rgb(QUIET[this.look.theme]), bytes = new Uint8Array(4 * n), alpha = n > 20_000 ? 200 : 230;
-    const back = [], fore = []; // what is grey first, so that it covers nothing
+    const { of, classes, front } = this.colours;
+    const inks = classes.map((entry) => rgb(entry.colour));
+    const quiet = rgb(QUIET[this.look.theme]);
+    const bytes = new Uint8Array(4 * n);
+    const alpha = n > 20_000 ? 200 : 230;
+    const back = [];
+    const fore = []; // grey points are drawn first, below the others
     for (let i = 0; i < n; i++) {
-      const out = this.chosen.size ? this.chosen.has(i) : this.standsOut(i), ink = out ? inks[of[i]] : quiet;
+      const out = this.chosen.size ? this.chosen.has(i) : this.standsOut(i);
+      const ink = out ? inks[of[i]] : quiet;
       bytes.set(ink, 4 * i);
       bytes[4 * i + 3] = out ? alpha : 110;
       (out && (of[i] < front || this.focus || this.chosen.size) ? fore : back).push(i);
@@ -165,23 +232,34 @@ export class Stage extends EventTarget {
     const { look, density, camera } = this;
     if (this.dirty) this.painter.draw(camera, density, rgbOf(look.paper));
     this.dirty = false;
-    this.overlay.draw({ ...look, density }, {
-      kind: this.kind, focus: this.focus, standsOut: (i) => this.standsOut(i), selected: this.selected, hovered: this.hovered,
-      playing: this.playing, outline: this.outline, drawing: this.drawing, covered: this.covered(),
-    });
+    this.overlay.draw(
+      { ...look, density },
+      {
+        kind: this.kind,
+        focus: this.focus,
+        standsOut: (i) => this.standsOut(i),
+        selected: this.selected,
+        hovered: this.hovered,
+        playing: this.playing,
+        outline: this.outline,
+        drawing: this.drawing,
+        covered: this.covered(),
+      },
+    );
   }
 
   resize() {
     const box = this.node.getBoundingClientRect();
     if (!box.width || !box.height) return;
     this.density = Math.min(devicePixelRatio || 1, 2);
-    const across = Math.round(box.width * this.density), down = Math.round(box.height * this.density);
+    const across = Math.round(box.width * this.density);
+    const down = Math.round(box.height * this.density);
     if (this.points.width !== across || this.points.height !== down) {
       for (const canvas of [this.points, this.over]) Object.assign(canvas, { width: across, height: down });
       this.dirty = true;
     }
     this.camera.fit(box.width, box.height, this.edges());
-    this.draw(); // at once: a canvas of a new size is empty
+    this.draw(); // at once: resizing clears a canvas
   }
 
   close() {

@@ -1,31 +1,42 @@
-// Playlists: the saved ones, what a new one should be like, and its songs.
+// Playlists: the saved ones, the settings of a new one, and its songs.
 
-import { del, download, get, isAbort, post, put } from "../api.js";
-import { announce, h, icon, replace } from "../dom.js";
-import { brief, count, longTime, number } from "../format.js";
-import { draft } from "../draft.js";
-import { readdress } from "../places.js";
-import { player } from "../player.js";
-import { recipe } from "../playlists/recipe.js";
-import { songRows, undoAction } from "../playlists/rows.js";
-import { openMenu } from "../songs.js";
-import { say, sayError } from "../toast.js";
-import { emptyLibrary } from "./empty.js";
+import { del, download, get, isAbort, post, put } from "../core/api.js";
+import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
+import { brief, count, longTime, number } from "../core/format.js";
+import { draft } from "./playlists/draft.js";
+import { loadFilters } from "./playlists/filters.js";
+import { replaceAddress } from "../core/scroll_memory.js";
+import { player } from "../player/player.js";
+import { recipe } from "./playlists/recipe.js";
+import { songRows, undoAction } from "./playlists/rows.js";
+import { openMenu } from "../core/menu.js";
+import { say, sayError } from "../core/toasts.js";
+import { emptyLibrary } from "./library/empty.js";
 
-const REST = 350; // milliseconds that the dials must rest before the list is made anew
-const DIALS = ["mode", "seeds", "from", "to", "length", "between", "diversity", "drift", "genres", "yearFrom", "yearTo", "unplayed"];
+const IDLE_MILLISECONDS = 350; // without a change before the playlist is generated again
+const DIALS = ["mode", "seeds", "from", "to", "length", "between", "diversity", "drift", "adventurousness", "filters"];
 
 export async function show(root, params, app) {
   const { signal } = app;
   app.title("Playlists");
   const status = app.status || (await app.refreshStatus());
   if (!status.songs) return emptyLibrary(root, app);
-  if (params.id !== null && draft.state.saved?.id !== params.id) draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
-  const [lists, genres] = await Promise.all([get("/playlists", {}, { signal }), get("/genres", {}, { signal })]);
+  if (params.id !== null && draft.state.saved?.id !== params.id)
+    draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
+  const [lists, filters] = await Promise.all([get("/playlists", {}, { signal }), loadFilters(signal)]);
   const view = { app, signal, lists, asked: null, timer: 0, before: { ...draft.state }, error: "" };
-  const form = recipe({ make: () => make(view, { byHand: true }), shuffle: () => shuffle(view), genres, signal });
-  const saved = savedLists(view), result = resultBox(view);
-  const bench = h("div", { class: "workbench" }, form.node, result.node), sides = sideSwitch(bench);
+  if (!status.has_dial && draft.state.adventurousness) draft.change({ adventurousness: 0 });
+  const form = recipe({
+    make: () => make(view, { byHand: true }),
+    shuffle: () => shuffle(view),
+    filters,
+    signal,
+    hasDial: status.has_dial,
+  });
+  const saved = savedLists(view);
+  const result = resultBox(view);
+  const bench = h("div", { class: "workbench" }, form.node, result.node);
+  const sides = sideSwitch(bench);
   view.sync = () => {
     form.sync();
     saved.sync();
@@ -34,21 +45,36 @@ export async function show(root, params, app) {
   };
   view.showSongs = () => sides.set("songs");
   view.busy = result.busy;
-  draft.addEventListener("change", () => { remakeSoon(view); view.sync(); }, { signal });
-  signal.addEventListener("abort", () => { clearTimeout(view.timer); view.asked?.abort(); });
-  const fresh = h("button", { id: "new-playlist", class: "button quiet", type: "button", on: { click: () => startNew(app) } }, icon("add"), "New playlist");
-  replace(root, app.heading("Playlists", { actions: [fresh] }),
-    h("div", { class: "playlists" }, saved.node, h("div", {}, sides.node, bench)));
+  draft.addEventListener(
+    "change",
+    () => {
+      remakeSoon(view);
+      view.sync();
+    },
+    { signal },
+  );
+  signal.addEventListener("abort", () => {
+    clearTimeout(view.timer);
+    view.asked?.abort();
+  });
+  const fresh = button("New playlist", () => startNew(app), { id: "new-playlist", class: "button quiet", icon: "add" });
+  replace(
+    root,
+    app.heading("Playlists", { actions: [fresh] }),
+    h("div", { class: "playlists" }, saved.node, h("div", {}, sides.node, bench)),
+  );
   view.sync();
-  if (draft.state.songs.length || draft.ready) view.showSongs(); // one came for a list
+  if (draft.state.songs.length || draft.ready) view.showSongs(); // there is a playlist to show
   if (draft.ready && !draft.state.songs.length) make(view);
 }
 
-/** Where the two do not fit side by side: what the list should be like, or its songs. */
+/** On narrow screens: switches between settings and songs. */
 function sideSwitch(bench) {
-  const words = { recipe: "What it is like", songs: "Songs" };
-  const buttons = Object.keys(words).map((side) => h("button", { type: "button", id: `side-${side}`, on: { click: () => set(side) } }, words[side]));
-  const node = h("div", { class: "workbench-switch segmented", role: "group", "aria-label": "What is shown" }, buttons);
+  const words = { recipe: "Settings", songs: "Songs" };
+  const buttons = Object.keys(words).map((side) =>
+    h("button", { type: "button", id: `side-${side}`, on: { click: () => set(side) } }, words[side]),
+  );
+  const node = h("div", { class: "workbench-switch segmented", role: "group", "aria-label": "View" }, buttons);
 
   function set(side) {
     bench.dataset.shown = side;
@@ -59,7 +85,7 @@ function sideSwitch(bench) {
     const { songs, saved } = draft.state;
     buttons[1].textContent = songs.length ? `${words.songs} (${number(songs.length)})` : words.songs;
     node.hidden = !songs.length && !saved;
-    bench.classList.toggle("is-empty", node.hidden); // then both are shown: a form, and what it is for
+    bench.classList.toggle("is-empty", node.hidden); // settings and empty state are both shown
   }
 
   set("recipe");
@@ -70,28 +96,29 @@ function startNew(app) {
   const had = draft.unsaved;
   draft.restart();
   app.go("#/playlists");
-  if (had) say("Your unsaved playlist is put aside.", { action: undoAction("Bring it back") });
+  if (had) say("Unsaved playlist replaced.", { action: undoAction("Undo") });
 }
 
-// ---------------------------------------------------------------- asking for a list
+// ---------------------------------------------------------------- generating
 
 async function make(view, { byHand = false, undo = "" } = {}) {
   clearTimeout(view.timer);
   if (!draft.ready) return;
-  const { state } = draft, changed = state.songs.length > 0 && !state.made;
+  const { state } = draft;
+  const changed = state.songs.length > 0 && !state.made;
   view.asked?.abort();
   const asked = (view.asked = new AbortController());
   view.busy(true);
   try {
     const { songs, notes } = await post("/playlists/draft", draft.request(), { signal: asked.signal });
-    view.error = songs.length ? "" : "No song fits. Allow more songs, or start from others.";
-    draft.change({ songs, notes, made: true }, { undo: undo || (changed ? "Making it anew" : "") });
+    view.error = songs.length ? "" : "No songs match. Relax the filters, or start from other songs.";
+    draft.change({ songs, notes, made: true }, { undo: undo || (changed ? "New playlist" : "") });
     if (byHand) view.showSongs();
     if (byHand) announce(`${count(songs.length, "song")}, ${longTime(total(songs))}`);
-    if (changed) say("Your list was replaced by a new one.", { action: undoAction() });
+    if (changed) say("Playlist replaced.", { action: undoAction() });
   } catch (error) {
     if (isAbort(error)) return;
-    view.error = error.detail || "The list could not be made.";
+    view.error = error.detail || "The playlist could not be created.";
     view.sync();
   } finally {
     if (view.asked === asked) view.busy(false);
@@ -103,28 +130,48 @@ function shuffle(view) {
   make(view, { byHand: true });
 }
 
-/** Make the list anew when what it should be like has changed; a list that was changed by hand is left alone. */
+/** Generate the playlist again when its settings change, unless it was edited. */
 function remakeSoon(view) {
-  const { state } = draft, moved = DIALS.some((name) => state[name] !== view.before[name]);
+  const { state } = draft;
+  const moved = DIALS.some((name) => state[name] !== view.before[name]);
   view.before = { ...state };
   if (!moved) return;
   view.error = "";
   clearTimeout(view.timer);
-  if (draft.ready && (state.made || !state.songs.length)) view.timer = setTimeout(() => make(view), REST);
+  if (draft.ready && (state.made || !state.songs.length)) view.timer = setTimeout(() => make(view), IDLE_MILLISECONDS);
 }
 
-// ---------------------------------------------------------------- the saved ones
+// ---------------------------------------------------------------- saved playlists
 
 function savedLists(view) {
   const list = h("ul", { class: "saved-lists", role: "list", id: "saved-playlists" });
-  const node = h("nav", { class: "saved", "aria-label": "Saved playlists" }, h("h2", { class: "label" }, "Saved"), list);
+  const node = h(
+    "nav",
+    { class: "saved", "aria-label": "Saved playlists" },
+    h("h2", { class: "label" }, "Saved"),
+    list,
+  );
   const sync = () => {
     node.hidden = !view.lists.length;
-    replace(list, view.lists.map((item) => h("li", {}, h(
-      "a", { class: "saved-list", href: `#/playlists/${item.id}`, "aria-current": draft.state.saved?.id === item.id ? "page" : null },
-      h("span", { class: "ellipsis", dir: "auto" }, item.name),
-      h("span", { class: "muted small-text number" }, `${count(item.songs, "song")} · ${longTime(item.seconds)}`),
-    ))));
+    replace(
+      list,
+      view.lists.map((item) =>
+        h(
+          "li",
+          {},
+          h(
+            "a",
+            {
+              class: "saved-list",
+              href: `#/playlists/${item.id}`,
+              "aria-current": draft.state.saved?.id === item.id ? "page" : null,
+            },
+            h("span", { class: "ellipsis", dir: "auto" }, item.name),
+            h("span", { class: "muted small-text number" }, facts(item)),
+          ),
+        ),
+      ),
+    );
   };
   return { node, sync };
 }
@@ -133,7 +180,7 @@ async function refreshLists(view) {
   try {
     view.lists = await get("/playlists", {}, { signal: view.signal });
   } catch {
-    return; // what was shown stays
+    return; // keep what is shown
   }
   view.sync();
 }
@@ -141,24 +188,30 @@ async function refreshLists(view) {
 const total = (songs) => songs.reduce((sum, song) => sum + (song.seconds || 0), 0);
 
 function suggestedName() {
-  const { mode, seeds, from, to } = draft.state, called = (song) => song?.title || song?.name || "a song";
+  const { mode, seeds, from, to } = draft.state;
+  const called = (song) => song?.title || song?.name || "a song";
   if (mode === "walk" && from && to) return `From ${called(from)} to ${called(to)}`;
   if (!seeds.length) return "My playlist";
-  return seeds.length === 1 ? `Around ${called(seeds[0])}` : `Around ${called(seeds[0])} and ${count(seeds.length - 1, "other")}`;
+  return seeds.length === 1
+    ? `Like ${called(seeds[0])}`
+    : `Like ${called(seeds[0])} and ${count(seeds.length - 1, "other")}`;
 }
 
 const nameNow = () => (draft.state.name.trim() || suggestedName()).slice(0, 200);
 
 async function save(view) {
-  const { state } = draft, name = nameNow(), body = { name, songs: state.songs.map((song) => song.id) };
+  const { state } = draft;
+  const name = nameNow();
+  const body = { name, songs: state.songs.map((song) => song.id) };
   try {
     const kept = state.saved ? await put(`/playlists/${state.saved.id}`, body) : await post("/playlists", body);
     draft.markSaved({ id: kept.id, name, songs: body.songs });
-    readdress(`#/playlists/${kept.id}`);
-    say(`“${brief(name)}” is saved.`, { kind: "good" });
+    replaceAddress(`#/playlists/${kept.id}`);
+    say(`“${brief(name)}” saved.`, { kind: "good" });
     await refreshLists(view);
   } catch (error) {
-    if (error.status === 404 && state.saved) { // somebody else has deleted it: save it as a new one
+    if (error.status === 404 && state.saved) {
+      // deleted elsewhere: save it as a new one
       draft.markSaved(null);
       return save(view);
     }
@@ -178,10 +231,12 @@ async function remove(view) {
       const kept = await post("/playlists", { name: saved.name, songs: saved.songs });
       draft.open(kept);
       view.app.go(`#/playlists/${kept.id}`);
-    } catch (error) { sayError(error); }
+    } catch (error) {
+      sayError(error);
+    }
   };
   draft.forget(saved.id);
-  say(`“${brief(saved.name)}” is deleted.`, { seconds: 9, action: { label: "Undo", run: back } });
+  say(`“${brief(saved.name)}” deleted.`, { seconds: 9, action: { label: "Undo", run: back } });
   view.app.go("#/playlists");
 }
 
@@ -189,46 +244,68 @@ async function exportAs(format) {
   const { saved, songs } = draft.state;
   try {
     const kept = saved && !draft.unsaved;
-    const file = kept ? await download(`/playlists/${saved.id}/export?format=${format}`, undefined, { method: "GET" })
+    const file = kept
+      ? await download(`/playlists/${saved.id}/export?format=${format}`, undefined, { method: "GET" })
       : await download("/playlists/export", { name: nameNow(), songs: songs.map((song) => song.id), format });
     const link = h("a", { href: URL.createObjectURL(file.blob), download: file.name || `${nameNow()}.${format}` });
     document.body.append(link);
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  } catch (error) { sayError(error); }
+  } catch (error) {
+    sayError(error);
+  }
 }
 
-// ---------------------------------------------------------------- the list itself
+// ---------------------------------------------------------------- the playlist
 
 function resultBox(view) {
   const rows = songRows({ signal: view.signal });
   const name = h("input", {
-    id: "playlist-name", class: "input playlist-name", type: "text", maxlength: 200, "aria-label": "Name of the playlist", dir: "auto", autocomplete: "off",
+    id: "playlist-name",
+    class: "input playlist-name",
+    type: "text",
+    maxlength: 200,
+    "aria-label": "Playlist name",
+    dir: "auto",
+    autocomplete: "off",
     on: { input: () => draft.change({ name: name.value }) },
   });
-  const button = (id, label, sign, act, kind = "quiet") => h("button", { id, class: `button ${kind}`, type: "button", on: { click: act } }, icon(sign), label);
-  const play = button("play-all", "Play all", "play", () => player.play(draft.state.songs), "");
-  const keep = button("save-playlist", "Save", "save", () => save(view));
-  const out = button("export-playlist", "Export", "download", () => openMenu(out, [
-    { icon: "download", label: "M3U8, for most players", run: () => exportAs("m3u8") },
-    { icon: "download", label: "JSPF, for ListenBrainz and others", run: () => exportAs("jspf") },
-  ]));
+  const play = button("Play all", () => player.play(draft.state.songs), { id: "play-all", icon: "play" });
+  const keep = button("Save", () => save(view), { id: "save-playlist", class: "button quiet", icon: "save" });
+  const chooseFormat = () => {
+    const formats = Object.entries(view.app.status.playlist_formats);
+    const items = formats.map(([format, label]) => ({ icon: "download", label, run: () => exportAs(format) }));
+    openMenu(out, items);
+  };
+  const out = button("Export", chooseFormat, { id: "export-playlist", class: "button quiet", icon: "download" });
   out.setAttribute("aria-haspopup", "menu");
-  const sign = (id, label, name, act) => h("button", {
-    id, class: "icon-button", type: "button", "aria-label": label, title: label, on: { click: act },
-  }, icon(name));
-  const back = sign("undo-playlist", "Undo", "undo", () => { announce(`Undone: ${draft.undoWords}`); draft.undo(); });
-  const gone = sign("delete-playlist", "Delete this playlist", "trash", () => remove(view));
-  const facts = h("span", { class: "muted number", id: "playlist-facts" }), state = h("span", { class: "mark", id: "playlist-state" });
+  const undo = () => {
+    announce(`Undone: ${draft.undoWords}`);
+    draft.undo();
+  };
+  const back = iconButton("undo", "Undo", undo, { id: "undo-playlist", title: "Undo" });
+  const gone = iconButton("trash", "Delete playlist", () => remove(view), {
+    id: "delete-playlist",
+    title: "Delete playlist",
+  });
+  const facts = h("span", { class: "muted number", id: "playlist-facts" });
+  const state = h("span", { class: "mark", id: "playlist-state" });
   const notes = h("div", { class: "stack playlist-notes", role: "status" });
-  const full = h("div", { class: "result-full" },
+  const full = h(
+    "div",
+    { class: "result-full" },
     h("div", { class: "result-head" }, name, h("div", { class: "cluster" }, facts, state)),
-    h("div", { class: "cluster result-actions" }, play, keep, out, back, gone), notes, rows.node);
-  const empty = emptyResult(), node = h("section", { class: "result", "aria-label": "The playlist" }, full, empty);
+    h("div", { class: "cluster result-actions" }, play, keep, out, back, gone),
+    notes,
+    rows.node,
+  );
+  const empty = emptyResult();
+  const node = h("section", { class: "result", "aria-label": "Playlist" }, full, empty);
 
   function sync() {
-    const { songs, saved, notes: said } = draft.state, there = songs.length > 0;
+    const { songs, saved, notes: noteTexts } = draft.state;
+    const there = songs.length > 0;
     full.hidden = !there && !saved && !view.error;
     empty.hidden = !full.hidden;
     if (name.value !== draft.state.name) name.value = draft.state.name;
@@ -236,14 +313,17 @@ function resultBox(view) {
     facts.textContent = `${count(songs.length, "song")} · ${longTime(total(songs))}`;
     const dirty = draft.unsaved;
     state.className = dirty ? "mark accent" : "mark good";
-    replace(state, !dirty && icon("check"), dirty ? (saved ? "Changes not saved" : "Not saved") : "Saved");
+    replace(state, !dirty && icon("check"), dirty ? (saved ? "Unsaved changes" : "Unsaved") : "Saved");
     keep.disabled = !dirty || !there;
     play.disabled = out.disabled = !there;
     back.hidden = !draft.canUndo;
     back.title = `Undo: ${draft.undoWords}`;
     gone.hidden = !saved;
-    replace(notes, view.error && h("div", { class: "note warn" }, icon("warning"), h("p", {}, view.error)),
-      said.map((text) => h("div", { class: "note" }, icon("info"), h("p", {}, text))));
+    replace(
+      notes,
+      view.error && h("div", { class: "note warn" }, icon("warning"), h("p", {}, view.error)),
+      noteTexts.map((text) => h("div", { class: "note" }, icon("info"), h("p", {}, text))),
+    );
     rows.sync();
   }
 
@@ -252,10 +332,23 @@ function resultBox(view) {
 
 function emptyResult() {
   return h(
-    "div", { class: "empty" }, icon("playlist"), h("h2", {}, "A playlist grows from a song"),
-    h("p", { class: "muted" }, "Add a song you have in mind, and the nearest ones follow: as close or as adventurous as you set the dials. ",
-      "Or give it two songs, and it walks from one to the other."),
-    h("div", { class: "cluster" }, h("a", { class: "button quiet", href: "#/" }, icon("library"), "Choose in the library"),
-      h("a", { class: "button quiet", href: "#/map" }, icon("map"), "Draw on the map")),
+    "div",
+    { class: "empty" },
+    icon("playlist"),
+    h("h2", {}, "Create a playlist"),
+    h(
+      "p",
+      { class: "muted" },
+      "Add a song to get a playlist of similar ones. ",
+      "Or choose two songs to go from one to the other.",
+    ),
+    h(
+      "div",
+      { class: "cluster" },
+      h("a", { class: "button quiet", href: "#/" }, icon("library"), "Browse the library"),
+      h("a", { class: "button quiet", href: "#/map" }, icon("map"), "Select on the map"),
+    ),
   );
 }
+
+const facts = ({ songs, seconds }) => `${count(songs, "song")} · ${longTime(seconds)}`;

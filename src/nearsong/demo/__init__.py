@@ -1,0 +1,1 @@
+"""A seed -> the demo library: synthesised music, invented artists and simulated listeners."""

@@ -1,0 +1,1 @@
+"""Data-set folders: reading and checking them, and making synthetic ones."""

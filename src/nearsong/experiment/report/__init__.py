@@ -1,0 +1,1 @@
+"""The report of a run: tables, figures and a self-contained page."""

@@ -1,0 +1,1 @@
+"""The experiment itself: settings, splits, preparation, tasks and their results."""

@@ -1,0 +1,1 @@
+"""Queries on a loaded library: seeds and filters -> similar songs, playlists, explanations, cold start."""

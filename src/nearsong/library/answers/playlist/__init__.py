@@ -1,0 +1,1 @@
+"""Embeddings and artists -> playlists: around seeds, drifting, or from one song to another."""

@@ -1,0 +1,1 @@
+"""Words for songs: the tags that an encoder hears, and the songs that a few words describe."""

@@ -1,0 +1,1 @@
+"""Songs -> lists to search, sort and page through; artists and albums."""

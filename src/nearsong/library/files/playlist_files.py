@@ -1,0 +1,67 @@
+"""An ordered list of songs -> a playlist file, or its text, in any format of :mod:`nearsong.listens.playlists`."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from nearsong.atomic_write import atomic_write
+from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.listens.playlists import PLAYLIST_FORMATS, ListedSong
+from nearsong.names import readable
+from nearsong.validation import check_choice
+
+
+def write_playlist(path: str | os.PathLike[str], songs: Iterable[ListedSong], title: str = "") -> Path:
+    """Write a playlist in the format given by the file name's extension.
+
+    Parameters
+    ----------
+    path : path-like
+        An existing file is replaced atomically.
+    songs : iterable of ListedSong
+    title : str
+        Title of the playlist; formats that require one default to the file name.
+
+    Raises
+    ------
+    InvalidInputError
+        If no format has this extension.
+    LibraryError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    format = next((format for format in PLAYLIST_FORMATS.values() if ending in format.endings), None)
+    if format is None:
+        endings = [ending for format in PLAYLIST_FORMATS.values() for ending in format.endings]
+        raise InvalidInputError(
+            f"Unknown playlist format: {readable(path.name)}; use {', '.join(endings[:-1])} or {endings[-1]}."
+        )
+    text = format.write(songs, title or (path.stem if format.needs_title else ""), str(path.parent))
+    try:
+        with atomic_write(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise LibraryError(
+            f"{readable(str(path))} cannot be written ({error.strerror}); choose another file or folder."
+        ) from error
+    return path
+
+
+def playlist_text(
+    songs: Iterable[ListedSong], format: str, title: str = "", folder: str | os.PathLike[str] | None = None
+) -> str:
+    """Return a playlist file as text, to be encoded as UTF-8.
+
+    Parameters
+    ----------
+    songs : iterable of ListedSong
+    format : str
+        A name in ``PLAYLIST_FORMATS``.
+    title : str
+        Title of the playlist.
+    folder : path-like, optional
+        Folder that paths are relative to; by default paths are absolute.
+    """
+    check_choice(format, "format", tuple(PLAYLIST_FORMATS))
+    return PLAYLIST_FORMATS[format].write(songs, title, None if folder is None else os.fspath(folder))

@@ -1,0 +1,1 @@
+"""Listening histories and plays -> matched songs and artists, and matrices of who listens to what."""

@@ -1,0 +1,295 @@
+"""Listens + matched track names -> who listens to what: sparse matrices, listeners x artists and listeners x songs.
+
+A listener is a user, a session (a part of one person's history between two pauses) or a playlist. Rows are processed
+for a range of users at a time, so that twenty million of them fit in memory.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from nearsong.errors import InvalidInputError
+from nearsong.library.listeners.deduplicate import ListenRows, deduplicate
+from nearsong.library.listeners.matching import Matched
+from nearsong.library.listeners.thresholds import KindPlays, Listening, listening_of
+from nearsong.validation import check_choice, check_positive
+
+KINDS = ("counts", "events", "playlists")
+LISTENERS = ("auto", "users", "sessions", "playlists")
+
+MIN_USERS = 10
+"""With fewer users than this in the histories with times, sessions are the listeners instead of users."""
+
+GAP_MINUTES = 30.0
+"""A pause longer than this ends a session."""
+
+PORTION_ROWS = 4_000_000
+"""Rows processed at a time; the rows of one user are never split."""
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryListens:
+    """Rows of a listening history.
+
+    Attributes
+    ----------
+    kind : str
+        "counts" (play counts), "events" (single listens with times) or "playlists".
+    user, name : ndarrays of int32 and shape (n,)
+        User (or playlist) and track name of each row, numbered from 0; the same numbers in all histories.
+    plays : ndarray of float32 and shape (n,)
+        Play counts.
+    time : ndarray of int64 and shape (n,)
+        Seconds since 1970; 0 if unknown.
+    """
+
+    kind: str
+    user: npt.NDArray[np.int32]
+    name: npt.NDArray[np.int32]
+    plays: npt.NDArray[np.float32]
+    time: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+
+class _Plan(NamedTuple):
+    """Which kinds of listeners to build."""
+
+    users: bool
+    sessions: bool
+    playlists: bool
+    events_of_users: bool
+    people: int  # users with timed events
+
+
+def build_listening(
+    sources: Iterable[HistoryListens],
+    matched: Matched,
+    n_artists: int,
+    n_songs: int,
+    *,
+    listeners: str = "auto",
+    min_plays: float | None = None,
+    gap_minutes: float = GAP_MINUTES,
+    outside: npt.NDArray[np.int64] | None = None,
+) -> Listening:
+    """Build the matrices listeners x artists and listeners x songs.
+
+    Parameters
+    ----------
+    sources : iterable of HistoryListens
+        One for each history.
+    matched : Matched
+        The match of every ``name`` in the sources.
+    n_artists, n_songs : int
+        Size of the catalogue.
+    listeners : {"auto", "users", "sessions", "playlists"}
+        What counts as a listener. "auto" uses playlists and users; if the histories with times have fewer than
+        `MIN_USERS` users, it uses their sessions instead. The other values use only listeners of that kind.
+    min_plays : float, optional
+        Plays that make a user or session a listener of an artist or song. By default 1 for sessions, and for users 10
+        as in the paper, unless fewer than half of the users who played two or more artists would keep two (as in
+        lists of favourites); then 1. Songs get a threshold of their own by the same rule. An entry in a playlist is
+        always enough.
+    gap_minutes : float
+        A longer pause ends a session; tracks that are not in the library count as activity.
+    outside : array of int and shape (n_names,), optional
+        The number, from 0, of each name's artist if the library does not have it; -1 for other names. Only for
+        ``all_plays``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the sources have no listeners of the requested kind.
+
+    Notes
+    -----
+    Rows with the same user, name and second are one listen. So are listens to the same song within a minute in two
+    sources, whatever the spelling; tracks outside the library are compared by spelling only, and a service that
+    records end times is not recognised as a duplicate of one that records start times. All other plays of a user are
+    added up. Listens without a time belong to no session.
+    """
+    check_choice(listeners, "listeners", LISTENERS)
+    gap = check_positive(gap_minutes, "gap_minutes") * 60
+    if min_plays is not None:
+        check_positive(min_plays, "min_plays")
+    given = [source for source in sources if len(source)]
+    _check(given, matched)
+    plan = _plan(given, listeners)
+    counts = _PlayCounts(matched, n_artists, n_songs, outside)
+    for n, totals, events in _portions([source for source in given if source.kind != "playlists"], counts.meaning):
+        counts.add_songs(totals)
+        counts.add_songs(events)
+        if plan.sessions:
+            timed = events.at(events.time > 0)
+            session = _sessions(timed, gap)
+            counts.add("sessions", session, timed, int(session[-1]) + 1 if len(session) else 0)
+        if plan.users:
+            rows = _joined([totals, events]) if plan.events_of_users else totals
+            counts.add("users", rows.user, rows, n)
+    for n, entries, _ in _portions([source for source in given if source.kind == "playlists"], counts.meaning):
+        counts.add_songs(entries)
+        if plan.playlists:
+            counts.add("playlists", entries.user, entries, n)
+    return listening_of(
+        counts.blocks,
+        counts.of_nobody(),
+        min_plays,
+        song_counts=counts.of_songs_and_copies(),
+        people=plan.people,
+        gap_minutes=gap_minutes,
+    )
+
+
+class _PlayCounts:
+    """Accumulates plays per listener and artist, per listener and song, and in total per song."""
+
+    def __init__(self, matched: Matched, n_artists: int, n_songs: int, outside: npt.NDArray[np.int64] | None) -> None:
+        self._matched, self._n_artists, self._n_songs = matched, n_artists, n_songs
+        self._outside = np.full(len(matched), -1, np.int64) if outside is None else outside
+        self.n_outside = int(self._outside.max(initial=-1)) + 1
+        self._same_as = np.arange(n_songs) if matched.same_as is None else matched.same_as
+        self._of_songs = np.zeros(n_songs)
+        self.meaning = _meaning(matched, self._same_as)
+        self.blocks: dict[str, list[KindPlays]] = {"users": [], "sessions": [], "playlists": []}
+
+    def add(self, kind: str, listener: npt.NDArray[np.integer], rows: ListenRows, n: int) -> None:
+        """Add the plays of n listeners of a kind."""
+        artists = _summed(listener, self._matched.artist[rows.name], rows.plays, (n, self._n_artists))
+        songs = _summed(listener, self._matched.song[rows.name], rows.plays, (n, self._n_songs))
+        outside = _summed(listener, self._outside[rows.name], rows.plays, (n, self.n_outside))
+        self.blocks[kind].append(KindPlays(artists, songs, outside))
+
+    def of_nobody(self) -> KindPlays:
+        """Return matrices without listeners."""
+        widths = self._n_artists, self._n_songs, self.n_outside
+        return KindPlays(*(sp.csr_array(np.empty((0, n), np.float32)) for n in widths))
+
+    def add_songs(self, rows: ListenRows) -> None:
+        """Add to the total plays of songs."""
+        song = self._matched.song[rows.name]
+        is_matched = song >= 0
+        self._of_songs += np.bincount(song[is_matched], weights=rows.plays[is_matched], minlength=self._n_songs)
+
+    def of_songs_and_copies(self) -> npt.NDArray[np.float64]:
+        """Return the total plays of each song, including its copies."""
+        totals = np.zeros(self._n_songs)
+        np.add.at(totals, self._same_as, self._of_songs)
+        return totals[self._same_as]
+
+
+def _check(sources: Sequence[HistoryListens], matched: Matched) -> None:
+    for source in sources:
+        check_choice(source.kind, "kind", KINDS)
+        lengths = {len(source.user), len(source.name), len(source.plays), len(source.time)}
+        if len(lengths) != 1:
+            raise InvalidInputError(f"a source has columns of {sorted(lengths)} rows; all need the same.")
+        if source.user.min() < 0:
+            raise InvalidInputError(f"a source has user {source.user.min()}; users are numbered from 0 on.")
+        low, high = int(source.name.min()), int(source.name.max())
+        if low < 0 or high >= len(matched):
+            wrong = low if low < 0 else high
+            raise InvalidInputError(f"a source has name {wrong}, but {len(matched)} names were matched; match all.")
+
+
+def _people(sources: Sequence[HistoryListens]) -> int:
+    """Return the number of users with timed events."""
+    seen = np.zeros(1 + max((int(source.user.max()) for source in sources), default=0), bool)
+    for source in sources:
+        if source.kind == "events":
+            seen[source.user[(source.time > 0) & (source.plays > 0)]] = True
+    return int(seen.sum())
+
+
+def _plan(sources: Sequence[HistoryListens], listeners: str) -> _Plan:
+    """Choose the kinds of listeners; raise if the requested kind is not in the sources."""
+    kinds = sorted({source.kind for source in sources})
+    reason = f"there are only {' and '.join(kinds)}" if kinds else "there are no listens"
+    people = _people(sources)
+    if listeners == "auto":
+        sessions = 0 < people < MIN_USERS
+        return _Plan(users=True, sessions=sessions, playlists=True, events_of_users=not sessions, people=people)
+    if listeners == "sessions" and not people:
+        if "events" in kinds:
+            reason = "no listen has a time"
+        raise InvalidInputError(f"listeners='sessions' needs listens with times, but {reason}; choose auto or users.")
+    if listeners == "playlists" and "playlists" not in kinds:
+        raise InvalidInputError(f"listeners='playlists' needs playlists, but {reason}; choose auto or users.")
+    if listeners == "users" and kinds in ([], ["playlists"]):
+        raise InvalidInputError(f"listeners='users' needs users' histories, but {reason}; choose auto or playlists.")
+    users = listeners == "users"
+    return _Plan(users, listeners == "sessions", listeners == "playlists", events_of_users=users, people=people)
+
+
+def _meaning(matched: Matched, same_as: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return an id for the track of each name: its song's, or a unique one if it matched no song."""
+    meaning = len(same_as) + np.arange(len(matched))
+    is_matched = matched.song >= 0
+    meaning[is_matched] = same_as[matched.song[is_matched]]
+    return meaning
+
+
+def _portions(
+    sources: Sequence[HistoryListens], meaning: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, ListenRows, ListenRows]]:
+    """Yield (number of users, rows that are not events, deduplicated sorted events), a range of users at a time."""
+    if not sources:
+        return
+    largest = max(int(source.user.max()) for source in sources)
+    rows_until = np.zeros(largest + 1, np.int64)
+    for source in sources:
+        rows_until += np.bincount(source.user, minlength=largest + 1)
+    np.cumsum(rows_until, out=rows_until)
+    cuts = np.searchsorted(rows_until, np.arange(PORTION_ROWS, rows_until[-1], PORTION_ROWS)) + 1
+    edges = np.unique([0, *cuts, largest + 1]).tolist()
+    for low, high in pairwise(edges):
+        events = [source for source in sources if source.kind == "events"]
+        counts = [source for source in sources if source.kind != "events"]
+        yield high - low, _users_between(counts, low, high), deduplicate(_users_between(events, low, high), meaning)
+
+
+def _users_between(sources: Sequence[HistoryListens], low: int, high: int) -> ListenRows:
+    """Return the rows of a range of users; rows with no plays are left out."""
+    pieces = []
+    for number, source in enumerate(sources):
+        wanted = source.plays > 0
+        if low > 0:
+            wanted &= source.user >= low
+        wanted &= source.user < high
+        numbers = np.broadcast_to(np.int32(number), len(source))  # a view: takes no memory
+        rows = ListenRows(source.user, source.name, source.plays, source.time, numbers).at(wanted)
+        pieces.append(rows._replace(user=rows.user - np.int32(low)))
+    return _joined(pieces)
+
+
+def _joined(pieces: Sequence[ListenRows]) -> ListenRows:
+    if len(pieces) == 1:
+        return pieces[0]
+    kinds = (np.int32, np.int32, np.float32, np.int64, np.int32)
+    columns = ([np.empty(0, kind), *(piece[index] for piece in pieces)] for index, kind in enumerate(kinds))
+    return ListenRows(*(np.concatenate(column) for column in columns))
+
+
+def _sessions(events: ListenRows, gap: float) -> npt.NDArray[np.int32]:
+    """Return the session number of each event; events are sorted by user and time."""
+    begins = np.zeros(len(events.user), bool)
+    begins[1:] = (events.user[1:] != events.user[:-1]) | (np.diff(events.time) > gap)
+    return np.cumsum(begins, dtype=np.int32)
+
+
+def _summed(
+    listener: npt.NDArray[np.integer],
+    unit: npt.NDArray[np.int64],
+    plays: npt.NDArray[np.float32],
+    shape: tuple[int, int],
+) -> sp.csr_array:
+    """Return the matrix listeners x units with plays added up; units below 0 are left out."""
+    is_matched = unit >= 0
+    coordinates = (listener[is_matched].astype(np.int32, copy=False), unit[is_matched].astype(np.int32))
+    return sp.csr_array(sp.coo_array((plays[is_matched], coordinates), shape=shape).tocsr())

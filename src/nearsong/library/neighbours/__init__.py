@@ -1,0 +1,1 @@
+"""Embeddings -> nearest neighbours, similarities, and songs by name."""

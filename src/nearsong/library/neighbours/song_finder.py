@@ -1,0 +1,277 @@
+"""A search text -> the song it refers to: an id, a path, "artist - title", or an approximate name."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
+
+from nearsong.errors import UnclearSongError
+from nearsong.library.records import Song
+from nearsong.names import artist_key, primary_artist, title_key
+
+CLEAR_SCORE = 84.0
+"""An approximate match is accepted from this score (of 100) ..."""
+
+CLEAR_MARGIN = 4.0
+"""... if the next song scores at least this much lower."""
+
+SUGGESTIONS = 5
+"""Songs suggested when no match is clear."""
+
+_MIN_SUGGESTED_SCORE = 45.0
+_DASH = re.compile(r"\s[-\u2010-\u2015\u2212]\s")
+_NUMBER = re.compile(r"\d+")
+
+
+class SongFinder:
+    """Finds songs by id, path or name.
+
+    Notes
+    -----
+    Keys are computed at the first search by name; ids and paths need none.
+
+    Examples
+    --------
+    >>> finder = SongFinder([
+    ...     Song(id=1, path="/m/caravan.mp3", artist="Wynton Marsalis", title="Caravan"),
+    ...     Song(id=2, path="/m/so-what.mp3", artist="Miles Davis", title="So What"),
+    ... ])
+    >>> [finder.find(text).id for text in ("Wynton Marsalis - Caravan", "so what", "mils davis so what", "1")]
+    [1, 2, 2, 1]
+    """
+
+    def __init__(self, songs: Sequence[Song]) -> None:
+        self._songs = sorted(songs, key=lambda song: song.id)
+
+    def find(self, text: str) -> Song:
+        """Return the song that a text refers to.
+
+        Tried in this order: an id; a path, or the last components of one; artist and title; a title, an artist or
+        words of both that only one song has; the most similar name, if it is clearly ahead of the next. Several files
+        with the same artist and title count as one song, the one with the lowest id.
+
+        Raises
+        ------
+        UnclearSongError
+            If no song or several match; ``suggestions`` has names that would be clear.
+        """
+        text = text.strip()
+        if not text:
+            raise UnclearSongError("the name is empty; give an artist and a title, an id or a path.")
+        if not self._songs:
+            raise UnclearSongError(
+                f"cannot find {_quoted(text)}: the library is empty; scan a folder of music first."
+            )
+        if (number := id_in(text)) is not None and number in self._row_of_id:
+            return self._songs[self._row_of_id[number]]
+        for look in (self._at_path, self._named, self._with_words):
+            if rows := look(text):
+                return self._only_song(text, rows)
+        return self._closest_match(text)
+
+    def candidates(self, text: str, limit: int = SUGGESTIONS) -> list[tuple[Song, float]]:
+        """Return the songs with the most similar names, with scores from 100 (equal) down to 0.
+
+        Returns
+        -------
+        list of (Song, float)
+            The best first, ties by id; several files of a song are listed once.
+        """
+        key = _key(text)
+        if not key or limit < 1 or not self._songs:
+            return []
+        scores = self._scores(key)
+        wanted = min(len(scores), limit)
+        best = np.flatnonzero((scores >= np.partition(scores, -wanted)[-wanted]) & (scores > 0)).tolist()
+        ranked = sorted(best, key=lambda row: (-scores[row], row))[:limit]
+        return [(self._songs[self._first_files[row]], float(scores[row])) for row in ranked]
+
+    # ---- ids and paths
+
+    @cached_property
+    def _row_of_id(self) -> dict[int, int]:
+        return {song.id: row for row, song in enumerate(self._songs)}
+
+    @cached_property
+    def _by_file_name(self) -> dict[str, list[int]]:
+        return _grouped(os.path.basename(song.path) for song in self._songs)
+
+    def _at_path(self, text: str) -> list[int]:
+        """Return the songs whose path equals the text or ends with it."""
+        path = PurePath(os.path.expanduser(text) if text.startswith("~/") else text)
+        named = self._by_file_name.get(path.name, [])
+        if not named:
+            return []
+        absolute = os.path.abspath(path)
+        exact = [row for row in named if self._songs[row].path in (text, str(path), absolute)]
+        tail = tuple(part for part in path.parts if part not in (".", ".."))
+        return exact or [row for row in named if PurePath(self._songs[row].path).parts[-len(tail) :] == tail]
+
+    # ---- names
+
+    @cached_property
+    def _artists(self) -> list[str]:
+        """The normalised artist of each song."""
+        known: dict[str, str] = {}
+        for song in self._songs:
+            if song.artist not in known:
+                known[song.artist] = artist_key(primary_artist(song.artist))
+        return [known[song.artist] for song in self._songs]
+
+    @cached_property
+    def _by_artist(self) -> dict[str, list[int]]:
+        return {key: rows for key, rows in _grouped(self._artists).items() if key}
+
+    @cached_property
+    def _keys(self) -> list[tuple[str, str]]:
+        """The normalised artist and title of each song."""
+        titles = (title_key(song.title) for song in self._songs)
+        return list(zip(self._artists, titles, strict=True))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        return _grouped(_joined(artist, title) for artist, title in self._keys)
+
+    @cached_property
+    def _by_title(self) -> dict[str, list[int]]:
+        return _grouped(title for _, title in self._keys)
+
+    def _named(self, text: str) -> list[int]:
+        """Return the songs whose normalised name, title or artist equals the text."""
+        for dash in _DASH.finditer(text):  # either part may have dashes of its own
+            parts = text[: dash.start()], text[dash.end() :]
+            for artist, title in (parts, parts[::-1]):
+                key = title_key(title)
+                rows = self._by_artist.get(artist_key(primary_artist(artist)), [])
+                if exact := [row for row in rows if title_key(self._songs[row].title) == key]:
+                    return exact
+        return (
+            self._by_name.get(_key(text))
+            or self._by_title.get(title_key(text))
+            or self._by_artist.get(artist_key(primary_artist(text)))
+            or []
+        )
+
+    @cached_property
+    def _first_files(self) -> list[int]:
+        """The row of the first file of each song."""
+        firsts: dict[tuple[str, str], int] = {}
+        for row, key in enumerate(self._keys):
+            firsts.setdefault(key, row)
+        return list(firsts.values())
+
+    def _with_words(self, text: str) -> list[int]:
+        """Return the songs that contain all words of the text, the most similar name first."""
+        key = _key(text)
+        words = set(key.split())
+        longest = max(words, key=len, default="")
+        names, _ = self._texts
+        likely = (row for row, name in enumerate(names) if longest in name) if words else ()
+        rows = [row for row in likely if words.issubset(names[row].split())]
+        if len(rows) > 1:
+            scores = self._scores(key)
+            rows.sort(key=lambda row: -scores[row])
+        return [self._first_files[row] for row in rows]
+
+    @cached_property
+    def _texts(self) -> tuple[list[str], list[str]]:
+        """The name of each song with its words sorted, and its title."""
+        keys = [self._keys[row] for row in self._first_files]
+        return [_sorted_words(_joined(artist, title)) for artist, title in keys], [title for _, title in keys]
+
+    def _scores(self, key: str) -> npt.NDArray[np.float64]:
+        """Return the similarity of each song's name to a key, from 0 to 100."""
+        names, titles = self._texts
+        # a title alone counts less: many songs share one
+        return np.maximum(_name_similarities(_sorted_words(key), names), 0.95 * _name_similarities(key, titles))
+
+    def _closest_match(self, text: str) -> Song:
+        ranked = self.candidates(text)
+        numbers = set(_NUMBER.findall(_key(text)))
+        if ranked:
+            song, score = ranked[0]
+            same_numbers = numbers <= set(_NUMBER.findall(_joined(artist_key(song.artist), title_key(song.title))))
+            if score >= CLEAR_SCORE and same_numbers and _is_clearly_best([score for _, score in ranked]):
+                return song
+        shown = [song.name for song, score in ranked if score >= _MIN_SUGGESTED_SCORE]
+        advice = "give artist - title, an id or a path"
+        similar = f". Similar names: {_listed(shown)}" if shown else ""
+        raise UnclearSongError(f"no song matches {_quoted(text)}; {advice}{similar}.", shown)
+
+    def _only_song(self, text: str, rows: Sequence[int]) -> Song:
+        """Return the first song of some rows if all are files of the same song."""
+        if len(rows) == 1 or len({self._keys[row] for row in rows}) == 1:
+            return self._songs[rows[0]]
+        firsts: dict[tuple[str, str], int] = {}
+        for row in rows:
+            firsts.setdefault(self._keys[row], row)
+        names = [self._songs[row].name for row in firsts.values()]
+        message = f"{len(firsts):,} songs match {_quoted(text)}; be more specific"
+        raise UnclearSongError(f"{message}: {_listed(names)}.", names[:SUGGESTIONS])
+
+
+def within_edit_distance(word: str, others: Sequence[str], max_edits: int) -> list[int]:
+    """Return the rows of the words within an edit distance of a word.
+
+    An edit inserts, deletes or changes a letter, or swaps two adjacent ones (optimal string alignment).
+
+    Examples
+    --------
+    >>> within_edit_distance("beatels", ["beatles", "beetles", "battles", "kinks"], 1)
+    [0]
+    """
+    distances: Any = process.cdist([word], others, scorer=OSA.distance, score_cutoff=max_edits, dtype=np.uint8)
+    return np.flatnonzero(distances[0] <= max_edits).tolist()
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+def id_in(text: str) -> int | None:
+    """Return the number that a text consists of, if it can be an id."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _key(text: str) -> str:
+    """Return the normalised form of a name: artist - title, or any part of it."""
+    parts = _DASH.split(text, maxsplit=1)
+    if len(parts) == 2:
+        return _joined(artist_key(primary_artist(parts[0])), title_key(parts[1]))
+    return artist_key(title_key(text))
+
+
+def _sorted_words(key: str) -> str:
+    return " ".join(sorted(key.split()))
+
+
+def _joined(artist: str, title: str) -> str:
+    return f"{artist} {title}".strip()
+
+
+def _grouped(keys: Iterable[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        rows.setdefault(key, []).append(row)
+    return rows
+
+
+def _name_similarities(text: str, choices: Sequence[str]) -> npt.NDArray[np.float64]:
+    scores: Any = process.cdist([text], choices, scorer=fuzz.ratio, dtype=np.float32)
+    return np.asarray(scores[0], np.float64)
+
+
+def _is_clearly_best(scores: Sequence[float]) -> bool:
+    return len(scores) == 1 or scores[0] - scores[1] >= CLEAR_MARGIN
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - SUGGESTIONS:,} more" if len(names) > SUGGESTIONS else ""
+    return "; ".join(names[:SUGGESTIONS]) + more

@@ -1,0 +1,1 @@
+"""Folders of music -> analysed songs in the library."""

@@ -1,0 +1,93 @@
+"""Options and report of a scan."""
+
+from dataclasses import dataclass, field
+
+from nearsong.errors import InvalidInputError
+from nearsong.model.encoders import check_encoder_names
+from nearsong.validation import check_count, check_positive
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """How to scan.
+
+    Attributes
+    ----------
+    workers : int or None
+        Processes that decode; by default one a processor.
+    nice : int
+        Priority of these processes: 0 (normal) to 19 (only when the machine is idle).
+    timeout : float or None
+        Seconds a file may take.
+    prune : bool
+        Whether songs whose file is gone are removed.
+    retry : bool
+        Whether unchanged files that could not be read last time are tried again.
+    seed : int
+        Of the sample that encoders are fitted on.
+    encoders : sequence of str or None
+        Names of the encoders whose vectors the library stores; vectors of others are deleted. By default those it
+        has, and `nearsong.model.encoders.DEFAULT_ENCODERS` in a new library.
+    """
+
+    workers: int | None = None
+    nice: int = 0
+    timeout: float | None = 600.0
+    prune: bool = False
+    retry: bool = False
+    seed: int = 0
+    encoders: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            check_count(self.workers, "workers")
+        if not 0 <= self.nice <= 19:
+            raise InvalidInputError(f"nice={self.nice} is out of range; choose 0 (normal) to 19 (idle only).")
+        if self.timeout is not None:
+            check_positive(self.timeout, "timeout")
+        check_count(self.seed, "seed", minimum=0)
+        if self.encoders is not None:
+            object.__setattr__(self, "encoders", check_encoder_names(self.encoders))
+
+
+@dataclass
+class ScanReport:
+    """What a scan found and did.
+
+    Attributes
+    ----------
+    found : int
+        Audio files below the folders: the sum of the next six, ``known_unreadable`` and the files ``unreadable``.
+    unchanged, added, changed, moved, copied, reanalysed : int
+        Files as they were; new; with another content; known under another path; with the content of another file, so
+        that they need no analysis; unchanged and analysed with another encoder.
+    missing, removed : int
+        Songs of these folders whose file is gone: kept, or removed with ``prune``.
+    known_unreadable : int
+        Files that could not be read before, have not changed, and were left alone.
+    unreadable : list of (str, str)
+        Files that cannot be read, and why.
+    damaged : list of (str, str)
+        Files that could be used in part, and what is wrong with them.
+    seconds : float
+        Duration of the scan.
+    """
+
+    found: int = 0
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    copied: int = 0
+    reanalysed: int = 0
+    missing: int = 0
+    removed: int = 0
+    known_unreadable: int = 0
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def analysed(self) -> int:
+        """Songs that were decoded and encoded."""
+        return self.added + self.changed + self.reanalysed

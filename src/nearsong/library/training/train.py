@@ -1,0 +1,237 @@
+"""A library's songs and listening histories -> a trained model that becomes active, or an evaluation."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.library.listeners.histories import Histories, ListenerChoice
+from nearsong.library.listeners.plays import PlayLog
+from nearsong.library.listeners.thresholds import Listening
+from nearsong.library.models.library_encoders import chosen_encoders, default_encoders, stored_encoder
+from nearsong.library.models.lifecycle import add_model, add_native
+from nearsong.library.store import PENDING, PLAYED, Store
+from nearsong.library.training.fit import GRIDS, TrainingData, TrainingReport, TrainingSettings, evaluate, fit_model
+from nearsong.library.training.fused import codeword_member
+from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
+from nearsong.types import Progress, no_progress
+
+REJECTED = "training_rejected"
+"""Setting: the state of the library when a training was last rejected."""
+
+REJECTED_REPORT = "training_rejected_report"
+"""Setting: the report of that training, as JSON."""
+
+
+def train_library(
+    store: Store,
+    settings: TrainingSettings,
+    choice: ListenerChoice,
+    *,
+    progress: Progress = no_progress,
+) -> tuple[int | None, TrainingReport]:
+    """Learn from the library's listens, and make the new model active if it is better than sound alone.
+
+    Returns
+    -------
+    model_id : int or None
+        The new model; None if none was added.
+    report : TrainingReport
+    """
+    encoder_ids = _complete_encoders(store, settings)
+    PlayLog(store).update_history()
+    data, listeners = training_data(store, encoder_ids, choice, settings, progress)
+    encoder = stored_encoder(store, encoder_ids)
+    trained = fit_model(encoder, data, settings, progress=progress)
+    report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {listeners}."))
+    if not set(encoder_ids) <= set(store.models.scanned_encoders().values()):
+        raise LibraryError("The encoder was changed during training, so the new model does not fit it. Train again.")
+    if trained.model is not None:
+        needed = _ids_for(store, trained.model, encoder_ids)
+        model_id = add_model(store, trained.model, needed, "learned", {"report": report.as_json()}, progress=progress)
+        _store_rejection(store, None)
+        return model_id, report
+    if store.models.active is None:
+        add_native(store, settings.seed, progress)
+    _store_rejection(store, report)
+    return None, report
+
+
+def evaluate_library(
+    store: Store,
+    settings: TrainingSettings,
+    choice: ListenerChoice,
+    *,
+    progress: Progress = no_progress,
+) -> TrainingReport:
+    """Score the method and parameters of the active model on held-out artists, with the current songs and listens.
+
+    Where the active model is of sound alone, that is the listener space.
+    """
+    encoder_ids = _complete_encoders(store, settings)
+    encoder = stored_encoder(store, encoder_ids)
+    active = store.models.active
+    row = None if active is None else store.models.row(active)
+    facts: dict[str, Any] = {}
+    imported, seen = None, False
+    if row is not None and row.kind != "native":
+        model = SimilarityModel.from_bytes(store.models.data(row.id))
+        facts = dict(model.trained_on)
+        if row.kind == "imported" and set(row.encoder_ids) <= set(encoder_ids):
+            imported, seen = model, _was_trained_here(store, facts)
+    data, _ = training_data(store, encoder_ids, choice, settings, progress)
+    method, parameters = _method_of(facts, encoder)
+    return evaluate(
+        encoder,
+        data,
+        settings,
+        method=method,
+        choice=parameters,
+        model=imported,
+        seen=seen,
+        progress=progress,
+    )
+
+
+def _method_of(facts: dict[str, Any], encoder: SongEncoder) -> tuple[str, dict[str, Any]]:
+    """Return the method and parameters of a learned model; models from before there were methods are the paper's."""
+    method = facts.get("method", "paper" if "loss" in facts else "listener_space")
+    if method == "paper" and codeword_member(encoder) is None:
+        method = "mlr"
+    return method, {name: facts[name] for name in GRIDS if name in facts}
+
+
+def _complete_encoders(store: Store, settings: TrainingSettings) -> tuple[int, ...]:
+    """Return the chosen encoders, by default those of models and codewords; raise if songs are not analysed yet."""
+    names = settings.encoders
+    scanned = store.models.scanned_encoders()
+    if names is None and CodewordEncoder.name in scanned:  # what the others are compared with
+        names = tuple(dict.fromkeys([*default_encoders(scanned), CodewordEncoder.name]))
+    encoder_ids = chosen_encoders(store, names)
+    n_pending = store.songs.not_analysed(encoder_ids)
+    if store.models.setting(PENDING) is not None and n_pending:
+        raise LibraryError(
+            f"{n_pending:,} songs are not analysed with the new encoder yet. Run `nearsong scan` first."
+        )
+    return encoder_ids
+
+
+def _ids_for(store: Store, model: SimilarityModel, encoder_ids: Sequence[int]) -> tuple[int, ...]:
+    """Return the ids of a model's encoders, which are some of those that it was trained with."""
+    id_of_key = {
+        member.key: encoder_id
+        for encoder_id in encoder_ids
+        for member in stored_encoder(store, [encoder_id]).encoders
+    }
+    return tuple(dict.fromkeys(id_of_key[member.key] for member in model.encoder.encoders))
+
+
+def _was_trained_here(store: Store, facts: dict[str, Any]) -> bool:
+    """Return whether an imported model was trained in this library, so that its artists are not unseen."""
+    learned = [row.id for row in store.models.rows() if row.kind == "learned"]
+    return any(dict(SimilarityModel.from_bytes(store.models.data(model)).trained_on) == facts for model in learned)
+
+
+# ---- training data
+
+
+def training_data(
+    store: Store, encoder_ids: Sequence[int], choice: ListenerChoice, settings: TrainingSettings, progress: Progress
+) -> tuple[TrainingData, str]:
+    """Read songs and listeners, and describe the listeners in words."""
+    progress("reading listens", 0, 0)
+    histories = Histories(store)
+    if not histories.histories:
+        raise LibraryError(
+            "no listening history has been imported yet; "
+            "`nearsong listens import FILE` takes Last.fm, ListenBrainz, Spotify, CSV and playlists."
+        )
+    progress("matching track names", 0, 0)
+    listening = histories.listening_to_all(choice)
+    progress("reading songs", 0, 0)
+    chosen = _sample_rows(histories, listening, settings)
+    ids, vectors = _read_vectors(store, encoder_ids, [histories.songs[row].id for row in chosen])
+    row_of = {histories.songs[row].id: row for row in chosen}
+    rows = np.array([row_of[song] for song in ids.tolist()], dtype=np.int64)
+    order = np.argsort(rows)
+    ids, vectors, rows = ids[order], vectors[order], rows[order]
+    data = TrainingData(
+        vectors=vectors,
+        song_artist=histories.catalogue.song_artist[rows],
+        artist_plays=listening.artist_plays,
+        song_plays=listening.song_plays[:, rows],
+        listeners=listening.listeners,
+        song_ids=ids,
+        all_plays=listening.all_plays,
+        artist_names=histories.artist_names(listening),
+    )
+    return data, listening.how
+
+
+def _sample_rows(histories: Histories, listening: Listening, settings: TrainingSettings) -> list[int]:
+    """Choose songs to read vectors of, by artists with listeners: several times as many as a training uses.
+
+    Played songs are preferred, because training with songs as the unit needs them.
+    """
+    random = np.random.default_rng([settings.seed, 29])
+    artist_is_played = np.asarray(listening.artist_plays.sum(axis=0)).ravel() > 0
+    song_is_played = np.asarray(listening.song_plays.sum(axis=0)).ravel() > 0
+    rows_of_artist: dict[int, list[int]] = {}
+    for row, artist in enumerate(histories.catalogue.song_artist.tolist()):
+        if artist >= 0 and artist_is_played[artist]:
+            rows_of_artist.setdefault(artist, []).append(row)
+    n_songs = max(6 * settings.max_songs, settings.max_space_songs)
+    share = max(1, n_songs // max(1, len(rows_of_artist)))
+    n_each = min(2 * settings.songs_an_artist, share)
+    chosen: list[int] = []
+    for rows in rows_of_artist.values():
+        order = np.array(rows)[np.lexsort((random.random(len(rows)), ~song_is_played[rows]))]
+        chosen.extend(order[:n_each].tolist())
+    return sorted(chosen)
+
+
+def _read_vectors(
+    store: Store, encoder_ids: Sequence[int], ids: list[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    blocks = list(store.songs.vectors(encoder_ids, ids))
+    if not blocks:
+        raise LibraryError(
+            "no song of the library is by an artist in the listening histories; `nearsong listens list` shows what "
+            "was not found: check the songs' tags."
+        )
+    return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+
+
+# ---- rejected trainings
+
+
+def rejection_state(store: Store) -> str:
+    """Return a text that changes when there is more data: it contains the histories and the number of songs.
+
+    The history of recorded plays grows constantly; it changes the text only when its size has doubled.
+    """
+    histories = [
+        f"played {history.rows.bit_length()}" if history.format == PLAYED else history.id
+        for history in store.listens.histories()
+    ]
+    return f"{histories} {store.songs.counts()['songs']}"
+
+
+def rejected_report(store: Store) -> TrainingReport | None:
+    """Return the report of the last training if its metric was rejected."""
+    stored = store.models.setting(REJECTED_REPORT)
+    try:
+        return None if stored is None else TrainingReport.from_json(json.loads(stored))
+    except InvalidInputError:  # written by a later version
+        return None
+
+
+def _store_rejection(store: Store, report: TrainingReport | None) -> None:
+    state = None if report is None else rejection_state(store)
+    with store.writing() as connection:
+        store.models.set(connection, REJECTED, state)
+        store.models.set(connection, REJECTED_REPORT, None if report is None else json.dumps(report.as_json()))

@@ -1,0 +1,1 @@
+"""Encoders with weights that were learned elsewhere: musicnn, ONNX files, and vectors that a user brings."""

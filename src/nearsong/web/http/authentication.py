@@ -1,0 +1,138 @@
+"""A request -> whether it carries the service's token: as a bearer token, a session cookie or a link to the page."""
+
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlencode
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse, Response
+
+from nearsong.web.http.origins import is_foreign
+from nearsong.web.http.problems import problem, problem_of
+from nearsong.web.http.rate_limits import RateLimit, client_of, too_many
+
+COOKIE = "nearsong_session"
+COOKIE_SECONDS = 30 * 24 * 3600
+
+API = "/api/"
+REST = "/rest/"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/core/theme.js"})
+OPEN_PREFIXES = ("/static/css/", "/static/icon", "/static/manifest", REST)
+"""Paths that need no token: those of monitors and the login page, and /rest, which checks a password of its own."""
+
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+class TokenAuthentication:
+    """Checks the token of requests, and sets the session cookie that replaces it in a browser.
+
+    Parameters
+    ----------
+    token : str
+    failures : RateLimit
+        Wrong tokens allowed for each address.
+    secure : bool
+        Whether the cookie is sent over HTTPS only.
+    """
+
+    def __init__(self, token: str, failures: RateLimit, secure: bool = False) -> None:
+        self._token = token.encode()
+        self._session = hmac.new(self._token, b"nearsong session", "sha256").hexdigest()
+        self._secure = secure
+        self.failures = failures
+
+    def is_token(self, text: str) -> bool:
+        """Say whether a text is the token, in constant time."""
+        return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self._token)
+
+    def check_token(self, request: Request, text: str) -> bool:
+        """Say whether a text is the token; after too many wrong ones the answer is problem 429."""
+        client = failure_key(request)
+        wait = self.failures.wait(client)
+        if wait > 0:
+            raise too_many(wait, "wrong tokens")
+        if self.is_token(text):
+            return True
+        self.failures.take(client)
+        return False
+
+    def has_session(self, request: Request) -> bool:
+        """Say whether a request has the session cookie."""
+        try:
+            jar = SimpleCookie(request.headers.get("cookie", ""))
+        except CookieError:
+            return False
+        sent = jar[COOKIE].value if COOKIE in jar else ""
+        return hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), self._session.encode())
+
+    def set_session(self, response: Response, request: Request) -> Response:
+        """Set the session cookie."""
+        response.set_cookie(
+            COOKIE,
+            self._session,
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=self._secure or request.scope["scheme"] == "https",
+        )
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def clear_session(self, response: Response) -> Response:
+        """Delete the session cookie."""
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def refusal(self, request: Request) -> Response | None:
+        """Return the answer to a request without the token; None if it may pass."""
+        path: str = request.scope["path"]  # never `request.url`, which is built from the Host header
+        if path == "/" and "token" in request.query_params and request.method in SAFE_METHODS:
+            return self._from_link(request)
+        if _is_open(path) or self.has_session(request):
+            return None
+        scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and sent.strip():
+            return self._from_bearer(request, sent.strip())
+        if not path.startswith(API) and "text/html" in request.headers.get("accept", ""):
+            return RedirectResponse("/login", 303, _NO_STORE)
+        return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
+
+    def _too_often(self, request: Request) -> Response | None:
+        """Return the answer to an address that sent too many wrong tokens."""
+        wait = self.failures.wait(failure_key(request))
+        return problem_of(too_many(wait, "wrong tokens")) if wait > 0 else None
+
+    def _from_bearer(self, request: Request, token: str) -> Response | None:
+        if (too_often := self._too_often(request)) is not None:
+            return too_often
+        if self.check_token(request, token):
+            return None
+        return _unauthorised("wrong token: the service was started with another.", ', error="invalid_token"')
+
+    def _from_link(self, request: Request) -> Response:
+        """Turn the token in a link into a cookie; an image or a frame of another page is refused unread."""
+        if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
+            return problem(403, "open a link with the token; it cannot be embedded.", "foreign-origin")
+        if (too_often := self._too_often(request)) is not None:
+            return too_often
+        rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+        if not self.check_token(request, request.query_params["token"]):
+            return RedirectResponse("/login?wrong=1", 303, _NO_STORE)
+        return self.set_session(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+
+
+def failure_key(request: HTTPConnection) -> str:
+    """Return what a wrong token is counted under; requests of other sites' pages cannot lock the user out."""
+    client = client_of(request)
+    return f"a page at {client}" if is_foreign(request.headers) else client
+
+
+def _is_open(path: str) -> bool:
+    """Say whether a path needs no token; one with ``..`` may lead anywhere."""
+    return path in OPEN_PATHS or (path.startswith(OPEN_PREFIXES) and ".." not in path)
+
+
+def _unauthorised(detail: str, more: str = "") -> Response:
+    return problem(401, detail, "token-needed", {"WWW-Authenticate": f'Bearer realm="nearsong"{more}'})

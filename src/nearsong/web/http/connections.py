@@ -1,0 +1,94 @@
+"""Connections -> a time limit for request heads, and as many connections as there are files for.
+
+uvicorn limits idle time between two requests and how many run, but lets a client take forever to send a request's
+head. A reverse proxy does all of this better; these are the limits of a service without one (decision 15).
+"""
+
+import asyncio
+import sys
+from contextlib import suppress
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if sys.platform != "win32":
+    import resource
+
+HEAD_SECONDS = 10.0
+"""How long a client may take from connecting, or from the last response, to the end of a request's head."""
+
+MAX_FILES = 65_536
+SPARE_FILES = 256
+MIN_CONNECTIONS = 32
+
+
+class HeadTimeoutProtocol(H11Protocol):
+    """HTTP/1.1 that closes connections whose request head does not arrive in time.
+
+    The head is complete when the application is called; the clock runs whenever no request is handled.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._answer = self.app
+        self.app = self._answer_without_timer
+        self._active_requests = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock."""
+        super().connection_made(transport)
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    async def _answer_without_timer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._stop_timer()
+        self._active_requests += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._active_requests -= 1
+            if not self._active_requests and not self.transport.is_closing():
+                self._start_timer()
+
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def file_limit() -> int:
+    """Return how many files this process may have open."""
+    if sys.platform == "win32":
+        return 512  # the limit of select
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_FILES if soft == resource.RLIM_INFINITY else min(soft, MAX_FILES)
+
+
+def raise_file_limit() -> None:
+    """Let this process have as many files open as the system allows."""
+    if sys.platform == "win32":
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    with suppress(OSError, ValueError):  # some systems report one limit and enforce another
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def max_connections(files: int) -> int:
+    """Return how many connections there are files for, if each also reads a file.
+
+    >>> max_connections(65_536), max_connections(1024), max_connections(128)
+    (32640, 384, 32)
+    """
+    return max(MIN_CONNECTIONS, (files - SPARE_FILES) // 2)

@@ -1,0 +1,208 @@
+"""A request -> whether it may pass; an answer -> with security headers.
+
+Plain ASGI, so that audio streams through it. Four checks, in this order: is the Host header one of ours (another name
+that leads here is DNS rebinding), does another site's page use the user's browser, is the body too large, does the
+request carry the token. Errors from inside become problems, with the headers too.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nearsong.web.http.authentication import API, REST, SAFE_METHODS, TokenAuthentication
+from nearsong.web.http.origins import host_name, is_address, is_embedded, is_foreign, is_host
+from nearsong.web.http.problems import problem, unexpected
+from nearsong.web.settings import ServeSettings
+
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data: blob:",
+    "media-src": "'self' blob:",
+    "connect-src": "'self'",
+    "font-src": "'self'",
+    "manifest-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+
+
+def _policy(**looser: str) -> str:
+    return "; ".join(f"{name} {value}" for name, value in {**_POLICY, **looser}.items())
+
+
+CONTENT_POLICY = _policy()
+DOCS_POLICY = _policy(**{"style-src": "'self' 'unsafe-inline'"})
+"""Swagger UI writes styles into its markup."""
+
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+MAX_BODY_MEGABYTES = 4
+MAX_BODY_SECONDS = 15.0
+"""How long a request body may take to arrive; uploads have a limit of their own."""
+
+UPLOAD_PATHS = frozenset({"/api/v1/query", "/api/v1/listens"})
+
+_CLOSE_CONNECTION = {"Connection": "close"}  # the rest of the body is not read
+_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+class SecurityMiddleware:
+    """Refuses requests that may not pass, limits bodies, and adds security headers to every answer.
+
+    Parameters
+    ----------
+    app : ASGI application
+    settings : ServeSettings
+    authentication : TokenAuthentication or None
+        None if no token is needed.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, authentication: TokenAuthentication | None) -> None:
+        self.app, self.settings, self.authentication = app, settings, authentication
+        self._names = frozenset(_names_of(settings))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+        headers = _headers_for(scope["path"])
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                present = {name.lower() for name, _ in message.setdefault("headers", [])}
+                message["headers"] = [*message["headers"], *(pair for pair in headers if pair[0] not in present)]
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, send_with_headers)
+            else:
+                await self.app(scope, self._limit_body(scope, receive), send_with_headers)
+        except asyncio.CancelledError:
+            if not started:
+                stopping = problem(503, "the service is stopping; try again later.", "stopping", _CLOSE_CONNECTION)
+                await stopping(scope, receive, send_with_headers)
+            raise
+        except Exception as error:
+            if started:
+                raise  # too late for a problem: the connection is closed and the error logged
+            await unexpected(error)(scope, receive, send_with_headers)
+
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        seconds = None if scope["path"] in UPLOAD_PATHS or not _has_body(scope) else MAX_BODY_SECONDS
+        return _limited(receive, self._max_bytes(scope), seconds)
+
+    def _max_bytes(self, scope: Scope) -> int:
+        is_upload = scope["path"] in UPLOAD_PATHS
+        return (self.settings.upload_megabytes + 1 if is_upload else MAX_BODY_MEGABYTES) << 20
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._serves(hosts[0]):
+            detail = (
+                "this service does not accept that host name; use its address, or start it with --host-name NAME."
+            )
+            return problem(421, detail, "unknown-host")
+        if self._is_foreign(scope, headers):
+            return problem(403, "requests from other sites' pages are not allowed.", "foreign-origin")
+        announced = headers.get("content-length", "0")
+        if announced.isascii() and announced.isdigit() and int(announced[:20]) > self._max_bytes(scope):
+            return problem(413, _too_large(self._max_bytes(scope)), "too-large")
+        return None if self.authentication is None else self.authentication.refusal(Request(scope))
+
+    def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
+        """Say whether a page of another site sent the request; below /rest the password counts instead."""
+        path: str = scope["path"]
+        if self.authentication is not None and path.startswith(REST) and ".." not in path:
+            return False
+        if scope["method"] in SAFE_METHODS:  # GET may start work, too
+            return path.startswith((API, REST)) and is_embedded(headers)
+        return is_foreign(headers, may_hide=path == "/login")
+
+    def _serves(self, host: str) -> bool:
+        if not is_host(host):
+            return False
+        name = host_name(host)
+        if name in self._names:
+            return True
+        return self.authentication is not None and not self.settings.is_loopback and is_address(name)
+
+
+def _headers_for(path: str) -> list[tuple[bytes, bytes]]:
+    if path == "/docs" or path.startswith("/docs/"):
+        return [(b"content-security-policy", DOCS_POLICY.encode()), *_RAW_HEADERS[1:]]
+    return _RAW_HEADERS
+
+
+def _names_of(settings: ServeSettings) -> Iterable[str]:
+    """Return the host names that the service answers to."""
+    yield from LOOPBACK_NAMES
+    yield host_name(settings.host)
+    yield from (host_name(name) for name in settings.host_names)
+    if not settings.is_loopback:
+        own = socket.gethostname().lower()
+        yield from (own, f"{own}.local")
+
+
+def _too_large(max_bytes: int) -> str:
+    return f"the request is larger than {max_bytes >> 20} MB, the limit here."
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+def _limited(receive: Receive, max_bytes: int, seconds: float | None) -> Receive:
+    """Return a receiver that fails after so many bytes, whatever Content-Length says, or so many seconds."""
+    received = 0
+    deadline = None if seconds is None else anyio.current_time() + seconds
+
+    async def receive_in_time() -> Message:
+        nonlocal deadline
+        if deadline is None:
+            return await receive()
+        with anyio.move_on_at(deadline):
+            message = await receive()
+            if not message.get("more_body", False):  # only a disconnect can follow
+                deadline = None
+            return message
+        raise HTTPException(408, f"the request did not arrive within {seconds:g} s; try again.", _CLOSE_CONNECTION)
+
+    async def receive_limited() -> Message:
+        nonlocal received
+        message = await receive_in_time()
+        received += len(message.get("body", b""))
+        if received > max_bytes:
+            raise HTTPException(413, _too_large(max_bytes), _CLOSE_CONNECTION)
+        return message
+
+    return receive_limited

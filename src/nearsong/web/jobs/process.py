@@ -1,0 +1,123 @@
+"""Runs one job: ``python -m nearsong.web.jobs.process``, started by `nearsong.web.jobs.queue`.
+
+Input is one line of JSON on standard input: the job and the library's address, which may be a URL with a password and
+so is no argument that a list of processes shows. Output are lines of JSON on standard output:
+``{"progress": [stage, done, total]}``, ``{"note": text}``, and at the end ``{"words": text}`` and
+``{"result": {...}}``, or ``{"error": text}``. The process ends when standard input closes, since nobody wants the
+result any more.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import Any, TextIO
+
+from nearsong.errors import NearsongError
+
+NICENESS = 5
+"""Jobs yield the processor to requests."""
+
+PROGRESS_SECONDS = 0.1
+"""Shortest time between two progress lines of a stage, except its first and last."""
+
+MAX_NOTES = 100
+MAX_LINE_CHARACTERS = 2000
+GRACE_SECONDS = 5.0
+
+
+class ProgressWriter:
+    """Writes the lines that the service reads."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._last = 0.0
+        self._notes = 0
+
+    def write(self, event: str, value: Any) -> None:
+        """Write one line."""
+        with self._lock:
+            self._stream.write(json.dumps({event: value}) + "\n")
+            self._stream.flush()
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Report how far a stage is."""
+        now = time.monotonic()
+        if stage != self._stage or now - self._last >= PROGRESS_SECONDS or (total and done >= total):
+            self._stage, self._last = stage, now
+            self.write("progress", [stage, int(done), int(total)])
+
+    def note(self, text: str) -> None:
+        """Report something the user should know."""
+        self._notes += 1
+        if self._notes <= MAX_NOTES:
+            self.write("note", one_line(text))
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of limited length."""
+    return " ".join(text.split())[:MAX_LINE_CHARACTERS]
+
+
+def main() -> int:
+    """Run the job that standard input describes."""
+    # child processes must neither hold the service's pipe nor write into it
+    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    request = json.loads(sys.stdin.readline())
+    signal.signal(signal.SIGTERM, _stop)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    threading.Thread(target=_end_with_service, daemon=True).start()
+    writer = ProgressWriter(stream)
+    try:
+        run(request, writer)
+    except NearsongError as error:
+        writer.write("error", one_line(str(error)))
+    except MemoryError:
+        writer.write("error", "not enough memory; try a smaller file or fewer songs.")
+    except BrokenPipeError:  # the service has ended
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        writer.write("error", one_line(f"unexpected error ({type(error).__name__}: {error})"))
+    else:
+        return 0
+    return 1
+
+
+def run(request: dict[str, Any], writer: ProgressWriter) -> None:
+    """Run a job on its library and write the result."""
+    from nearsong.library import Library  # takes a second, at low priority
+    from nearsong.web.jobs.registry import JOBS
+
+    address = request.pop("address")
+    job = JOBS[request["kind"]].model_validate(request)
+    writer.progress(job.first_stage, 0, 0)
+    with Library.open(address, create=False) as library:
+        result = job.run(library, writer)
+    writer.write("words", job.result_words(result))
+    writer.write("result", result)
+
+
+def _stop(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)  # transactions roll back on the way out
+
+
+def _end_with_service() -> None:
+    while sys.stdin.readline():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_SECONDS)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

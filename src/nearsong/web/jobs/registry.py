@@ -1,0 +1,12 @@
+"""The kinds of jobs -> the table that the API, the queue and the child process read."""
+
+from nearsong.web.jobs.draw_map import DrawMap
+from nearsong.web.jobs.import_listens import ImportListens
+from nearsong.web.jobs.job_spec import JobSpec
+from nearsong.web.jobs.scan import Scan
+from nearsong.web.jobs.train import Train
+
+KINDS: tuple[type[JobSpec], ...] = (Scan, Train, DrawMap, ImportListens)
+
+JOBS = {job.model_fields["kind"].default: job for job in KINDS}
+"""The kinds of jobs by name."""

@@ -1,0 +1,1 @@
+"""What requests share: the snapshot, batching, limits, metrics."""

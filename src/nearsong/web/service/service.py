@@ -1,0 +1,212 @@
+"""A library -> what all requests share: the current snapshot, refreshed in the background; jobs; uploads.
+
+Requests never wait for a refresh: a thread checks for changes every second, loads and warms a new snapshot, then
+replaces the old one. Only the first requests wait, each for the data it needs.
+"""
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request
+
+from nearsong.errors import EmptyLibraryError, NearsongError
+from nearsong.library import Library
+from nearsong.web.http.rate_limits import RateLimit
+from nearsong.web.jobs.queue import JobQueue
+from nearsong.web.json.answers import similar_batch_json
+from nearsong.web.json.map import MapAnswer
+from nearsong.web.media.converted import Conversions
+from nearsong.web.media.covers import Covers
+from nearsong.web.media.uploads import Uploads
+from nearsong.web.service.batching import QueryBatcher
+from nearsong.web.service.concurrency import ConcurrencyLimit
+from nearsong.web.service.metrics import Metrics
+from nearsong.web.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from nearsong.library import Snapshot
+
+log = logging.getLogger("nearsong.web")
+
+POLL_SECONDS = 1.0
+"""How often to check whether the library has changed."""
+
+GATHER_SECONDS = 600.0
+"""How often recorded plays become listens; each time, everything computed from listens is computed again."""
+
+PLAYS_PER_MINUTE = 1_000
+"""Plays that one address may report; a player that was offline reports many at once."""
+
+CLOSE_SECONDS = 10.0
+"""How long a check may still take at shutdown; a database that hangs could take forever."""
+
+MAX_LOGGED_ERRORS = 5
+"""Different errors that are logged until the library can be read again."""
+
+
+class Service:
+    """What the routes share.
+
+    Parameters
+    ----------
+    library : Library
+        Stays open while the service runs; the caller closes it.
+    settings : ServeSettings, optional
+
+    Attributes
+    ----------
+    jobs : JobQueue
+        Long tasks in processes of their own.
+    uploads : Uploads
+        Files to analyse.
+    conversions : Conversions
+        Songs in formats that browsers and players can play.
+    job_limit : RateLimit
+        How often one address may start jobs or change the model.
+    play_limit : RateLimit
+        How often one address may report plays.
+    similar_batcher : QueryBatcher
+        Similar songs for several requests at once.
+    concurrency : ConcurrencyLimit
+        Limits expensive requests.
+    covers : Covers
+    map_answer : MapAnswer
+    metrics : Metrics
+    """
+
+    def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
+        self.library = library
+        self.settings = settings or ServeSettings()
+        self.metrics = Metrics()
+        self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
+        self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
+        self.concurrency = ConcurrencyLimit()
+        self.covers = Covers()
+        self.map_answer = MapAnswer()
+        self.jobs = JobQueue(library.address)
+        self.uploads = Uploads(self.settings)
+        self.conversions = Conversions()
+        self.similar_batcher = QueryBatcher(similar_batch_json)
+        self._loading = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._gathered = time.monotonic()
+        self.metrics.watch(self)
+
+    @property
+    def snapshot(self) -> "Snapshot":
+        """The library as of a moment ago.
+
+        Raises
+        ------
+        EmptyLibraryError
+            If the library has no songs.
+        """
+        return self._snapshot or self._load_first()
+
+    @property
+    def loaded(self) -> "Snapshot | None":
+        """The snapshot if it is loaded, else None."""
+        return self._snapshot
+
+    def refresh(self, *, now: bool = False) -> None:
+        """Load a new snapshot if the library has changed; with ``now``, also for songs that were just added."""
+        with self._loading:
+            current = self._snapshot
+            if current is not None and current.stamp == self.library.version_stamp():
+                return
+            try:
+                newest = self.library.snapshot(now=now)
+                if newest is not current and current is not None:  # which serves requests meanwhile
+                    newest.warm()
+                self._snapshot = newest
+            except EmptyLibraryError:
+                self._snapshot = None
+
+    def start(self) -> None:
+        """Start the background work."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
+        self._thread.start()
+        self.uploads.start()
+        self.conversions.start()
+
+    def close(self) -> None:
+        """Stop the background work, and wait for it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
+            self._thread = None
+        self.similar_batcher.close()
+        self.uploads.close()
+        self.conversions.close()
+        self.jobs.close()
+
+    def _load_first(self) -> "Snapshot":
+        self.refresh()
+        snapshot = self._snapshot
+        if snapshot is None:
+            raise EmptyLibraryError("the library has no songs yet; scan a folder of music first.")
+        return snapshot
+
+    def _watch(self) -> None:
+        ended: set[str] = set()
+        logged: set[str] = set()
+        while not self._stop.is_set():
+            try:
+                ended = self._check(ended)
+                if logged:
+                    log.warning("the library can be read again.")
+                    logged.clear()
+            except Exception as error:  # the library may be back a second later
+                self._log_error(error, logged)
+            self._stop.wait(POLL_SECONDS)
+        self._gather_plays()
+
+    def _log_error(self, error: Exception, logged: set[str]) -> None:
+        """Log an error unless the same was logged since the library could last be read."""
+        text = f"{type(error).__name__}: {error}"
+        if text in logged or len(logged) >= MAX_LOGGED_ERRORS:
+            return
+        logged.add(text)
+        is_unexpected = not isinstance(error, NearsongError)
+        level = logging.ERROR if is_unexpected else logging.WARNING
+        log.log(level, "the library could not be read: %s", error, exc_info=is_unexpected)
+
+    def _check(self, ended_before: set[str]) -> set[str]:
+        """Refresh the snapshot, at once if a job has ended since; return the jobs that have ended."""
+        ended = {job.id for job in self.jobs.all() if job.ended is not None}
+        self.refresh(now=not ended <= ended_before)
+        snapshot = self._snapshot
+        if snapshot is not None and not snapshot.warming:
+            snapshot.warm()  # the first one, while it serves requests already
+        if time.monotonic() - self._gathered >= GATHER_SECONDS:
+            self._gather_plays()
+        return ended
+
+    def _gather_plays(self) -> None:
+        """Turn recorded plays into listens; what fails now is tried again the next time."""
+        self._gathered = time.monotonic()
+        try:
+            if self.settings.plays and self.library.play_log.pending():
+                self.library.play_log.update_history()
+        except NearsongError as error:
+            log.warning("recorded plays could not be stored as a listening history yet: %s", error)
+
+
+def service_of(request: Request) -> Service:
+    """Return the service of a request's application."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def _shared(request: Request) -> Service:
+    """Return the service to a route; a plain function would be called in a thread for each request."""
+    return service_of(request)
+
+
+Shared = Annotated[Service, Depends(_shared)]
+"""The service, as a parameter of a route."""

@@ -1,0 +1,78 @@
+// The report of a training -> sentences. Scores are shares of pairs in the right order, 0 to 1.
+
+import { count, number } from "../../core/format.js";
+
+export const NAMES = {
+  random: "Chance",
+  popularity: "Popularity",
+  native: "Sound alone",
+  imported: "Imported model",
+  paper: "Paper: PPK + MLR",
+  mlr: "All encoders + MLR",
+  listener_space: "Listener space",
+  combined: "Combined",
+  learned: "Learned, best by validation",
+  ceiling: "Listeners themselves",
+};
+
+export const MEANINGS = {
+  random: "Random order.",
+  popularity: "The most popular artists first, whatever the song.",
+  native: "Similar sound, without training.",
+  imported: "A model trained elsewhere.",
+  paper: "Codewords, weighted so that songs with the same listeners are near.",
+  mlr: "The same, with everything that is heard of a song.",
+  listener_space: "Where the listeners of a song would put it, predicted from its sound.",
+  combined: "The listener space with the weights of MLR added.",
+  learned: "In each test, the method that was best on other artists.",
+  ceiling: "Half of the listeners predict the other half.",
+};
+
+const hundred = (share) => Math.round(100 * share);
+const of = (report, name, panel) => report.rows.find((row) => row.name === name)?.[panel] ?? null;
+
+/** {big, title, more} of a report with scores, or null. */
+export function headline(report, kind) {
+  const name = kind === "native" ? "native" : of(report, kind, "known") ? kind : "learned";
+  const score = of(report, name, "known") ?? of(report, "native", "known");
+  if (!score) return null;
+  const native = of(report, "native", "known");
+  const fresh = of(report, name, "unknown");
+  const title = "of 100 pairs are in the right order: a song that listeners find similar before one they do not.";
+  const more = [
+    native && name !== "native" && `Sound alone: ${hundred(native.mean)}. Chance: 50.`,
+    name === "native" && "This is sound alone. Chance: 50.",
+    `95% confidence interval: ${hundred(score.low)} to ${hundred(score.high)}.`,
+    fresh && `Unseen artists: ${hundred(fresh.mean)}.`,
+  ];
+  return { big: hundred(score.mean), title, more: more.filter(Boolean).join(" ") };
+}
+
+/** Why the new model was not used, or "" if it was. */
+export function decision(report) {
+  if (!report || report.decision === "learned") return "";
+  return report.sentences[0] ?? "";
+}
+
+/** What changed between two reports of the active model, the verdict first. */
+export function changed(before, after) {
+  const name = (report) =>
+    report && of(report, "learned", "known") && report.decision === "learned" ? "learned" : "native";
+  const old = before && of(before, name(before), "known");
+  const now = after && of(after, name(after), "known");
+  if (!after) return "";
+  if (!old || !now) return `Trained on ${count(after.listeners, "listener")}.`;
+  const step = hundred(now.mean) - hundred(old.mean);
+  const verdict = step > 0 ? "Better" : step < 0 ? "Worse" : "Unchanged";
+  const was = step ? `, was ${hundred(old.mean)}` : "";
+  const listeners = count(after.listeners, "listener");
+  return `${verdict}: ${hundred(now.mean)} of 100 pairs in the right order${was}. Trained on ${listeners}.`;
+}
+
+/** How many unplayed songs are recommended. */
+export function coldStart({ never_played: never, recommended, n }) {
+  if (!never) return "Every song in the library has been played. New, unplayed songs are counted here.";
+  const share = recommended && recommended < never / 100 ? "less than 1" : hundred(recommended / never);
+  const unplayed = count(never, "unplayed song");
+  return `${number(recommended)} of ${unplayed} (${share}%) are among the ${n} songs most similar to a played one.`;
+}

@@ -1,0 +1,246 @@
+// Why two songs are similar: sounds in common, differences, shared listeners.
+//
+//   whyPanel(why, {query, other}) -> node        why: WhyOut of the API; query, other: short names for the two
+//   whyButton(load, {query, other, label}) -> {button, below}: a button that toggles the panel; load() -> WhyOut
+
+import { isAbort } from "../../core/api.js";
+import { button, h, icon, replace } from "../../core/dom.js";
+import { artistOf, brief, count, number, percent, titleOf } from "../../core/format.js";
+import { isCurrent, player } from "../../player/player.js";
+
+const MAX_SOUNDS = 3; // of each kind, before "Show more"
+const EXAMPLES = 2;
+
+export function whyButton(load, { query, other, label }) {
+  const below = h("div", { class: "why", hidden: true });
+  let loaded = null;
+  const opener = button("Why?", toggle, {
+    class: "button plain small row-why",
+    "aria-expanded": false,
+    "aria-label": label,
+  });
+
+  async function toggle() {
+    const open = below.hidden;
+    opener.setAttribute("aria-expanded", String(open));
+    below.hidden = !open;
+    if (!open || loaded) return;
+    replace(
+      below,
+      h("div", { class: "skeleton why-waits" }),
+      h("span", { class: "visually-hidden", role: "status" }, "Comparing the songs"),
+    );
+    try {
+      loaded = await load();
+      replace(below, whyPanel(loaded, { query, other }));
+    } catch (error) {
+      if (!isAbort(error)) replace(below, h("p", { class: "muted" }, error.detail || "Something went wrong."));
+    }
+  }
+
+  below.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || below.hidden) return;
+    event.preventDefault();
+    toggle();
+    opener.focus();
+  });
+  return { button: opener, below };
+}
+
+function whyPanel(why, { query, other }) {
+  return h(
+    "div",
+    { class: "why-body" },
+    why.lead && h("p", { class: "why-lead" }, why.lead),
+    why.parts && distance(why.parts),
+    listeners(why, query, other),
+    sounds(plainFirst(why.similarities), {
+      title: "What they have in common",
+      none: why.parts ? "" : "No sound stands out in both.",
+      query,
+      other,
+      kind: "together",
+    }),
+    sounds(why.differences, { title: "What is different", none: "", query, other, kind: "apart" }),
+  );
+}
+
+/** What the distance is made of: the parts add up to all of it. */
+function distance(parts) {
+  const line = ({ words, share, similarity }) =>
+    h(
+      "div",
+      { class: "sound-line" },
+      h("dt", { class: "ellipsis", title: words }, words),
+      h(
+        "dd",
+        { title: `nearer than ${percent(similarity)} of all pairs of songs` },
+        h("div", { class: "bar", vars: { "--part": `${100 * share}%` }, "aria-hidden": true }, h("span")),
+        h("span", { class: "number" }, percent(share)),
+      ),
+    );
+  const total = parts.aspects.reduce((sum, { squared }) => sum + squared, 0);
+  const aspects = parts.aspects.slice(0, 2).map(({ words, squared }) => `${words} (${percent(squared / total)})`);
+  return h(
+    "div",
+    { class: "why-part" },
+    h("h3", {}, "What their distance is made of"),
+    h("dl", {}, parts.kinds.map(line)),
+    total > 0 &&
+      parts.aspects.length > 1 &&
+      h("p", { class: "muted" }, `In sound they differ most in ${aspects.join(" and ")}.`),
+  );
+}
+
+function listeners(why, query, other) {
+  if (why.same_artist) return h("p", { class: "why-line" }, icon("people"), "Both songs are by the same artist.");
+  const overlap = why.listeners;
+  if (!overlap) {
+    return h(
+      "p",
+      { class: "why-line muted" },
+      icon("people"),
+      "No listening data: nobody in the listening histories plays one of the two artists.",
+    );
+  }
+  const first = brief(artistOf(query));
+  const second = brief(artistOf(other));
+  const onlyQuery = overlap.query - overlap.shared;
+  const onlyOther = overlap.other - overlap.shared;
+  const all = Math.max(1, overlap.query + overlap.other - overlap.shared);
+  const part = (n, name) => n > 0 && h("span", { class: `venn-${name}`, vars: { "--part": `${(100 * n) / all}%` } });
+  const rank = overlap.rank ? ` ${ordinal(overlap.rank)} most similar artist by listeners.` : "";
+  return h(
+    "div",
+    { class: "why-part" },
+    h("h3", {}, icon("people"), "Shared listeners"),
+    h(
+      "p",
+      {},
+      `Of ${count(overlap.query, "person who plays", "people who play")} ${first}, and ${number(overlap.other)} who ` +
+        `${overlap.other === 1 ? "plays" : "play"} ${second}, ${overlap.shared ? number(overlap.shared) : "none"} ` +
+        `${overlap.shared === 1 ? "plays" : "play"} both.${rank}`,
+    ),
+    h(
+      "div",
+      { class: "venn", "aria-hidden": true },
+      part(onlyQuery, "query"),
+      part(overlap.shared, "both"),
+      part(onlyOther, "other"),
+    ),
+    h(
+      "p",
+      { class: "venn-legend small-text muted" },
+      h("span", { class: "key key-query" }, `only ${first}: ${number(onlyQuery)}`),
+      h("span", { class: "key key-both" }, `both: ${number(overlap.shared)}`),
+      h("span", { class: "key key-other" }, `only ${second}: ${number(onlyOther)}`),
+    ),
+  );
+}
+
+const ordinal = (n) => {
+  if (n === 1) return "It is the";
+  const tail = n % 100 >= 11 && n % 100 <= 13 ? "th" : { 1: "st", 2: "nd", 3: "rd" }[n % 10] || "th";
+  return `It is the ${n}${tail}`;
+};
+
+const above = (sound) => [sound.in_query > sound.in_library, sound.in_song > sound.in_library];
+
+/** Sounds that both songs have much of come first, then by weight. */
+const plainFirst = (all) => [...all].sort((a, b) => above(b).every(Boolean) - above(a).every(Boolean));
+
+/** The API's sentence, with the names of the songs for "this song" and "the other song". */
+function reason(sound, query, other) {
+  const named = sound.reason
+    .replace(/^this song\b/, brief(titleOf(query)))
+    .replace(/^the other song\b/, brief(titleOf(other)));
+  return `${named[0].toUpperCase()}${named.slice(1)}.`;
+}
+
+function sounds(all, { title, none, query, other, kind }) {
+  if (!all.length) return none && h("p", { class: "muted" }, none);
+  const most = Math.max(0.01, ...all.flatMap((sound) => [sound.in_query, sound.in_song, sound.in_library]));
+  const list = h(
+    "ul",
+    { class: "sounds", role: "list" },
+    all.slice(0, MAX_SOUNDS).map((sound) => soundItem(sound, query, other, most)),
+  );
+  const more =
+    all.length > MAX_SOUNDS &&
+    h(
+      "button",
+      {
+        class: "button plain small",
+        type: "button",
+        on: {
+          click: () => {
+            const first = all.slice(MAX_SOUNDS).map((sound) => soundItem(sound, query, other, most));
+            list.append(...first);
+            more.remove();
+            first[0].setAttribute("tabindex", "-1");
+            first[0].focus();
+          },
+        },
+      },
+      `Show ${all.length - MAX_SOUNDS} more`,
+    );
+  return h("div", { class: `why-part why-${kind}` }, h("h3", {}, title), list, more);
+}
+
+function soundItem(sound, query, other, most) {
+  const part = (value) => `${value > 0 ? Math.max(2, (100 * value) / most) : 0}%`;
+  const line = (name, value, className) =>
+    h(
+      "div",
+      { class: "sound-line" },
+      h("dt", { class: "ellipsis" }, name),
+      h(
+        "dd",
+        {},
+        h("div", { class: `bar ${className}`, vars: { "--part": part(value) }, "aria-hidden": true }, h("span")),
+        h("span", { class: "number" }, fine(value)),
+      ),
+    );
+  const play = (song) =>
+    h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          class: "chip",
+          type: "button",
+          title: `${titleOf(song)} by ${artistOf(song)}`,
+          "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`,
+          // the queue continues after it
+          on: { click: () => (isCurrent(song) ? player.toggle() : player.playNow(song)) },
+        },
+        icon("play"),
+        h("span", { class: "ellipsis" }, titleOf(song)),
+      ),
+    );
+  return h(
+    "li",
+    { class: "sound" },
+    h("h4", { class: "sound-words" }, sound.words[0].toUpperCase() + sound.words.slice(1)),
+    h("p", { class: "muted" }, reason(sound, query, other)),
+    sound.in_library !== null &&
+      h(
+        "dl",
+        {},
+        line(titleOf(query), sound.in_query, "of-query"),
+        line(titleOf(other), sound.in_song, "of-other"),
+        line("the whole library", sound.in_library, "of-all"),
+      ),
+    sound.examples.length > 0 &&
+      h(
+        "div",
+        { class: "sound-examples" },
+        h("span", { class: "muted" }, "Listen to it in:"),
+        h("ul", { role: "list" }, sound.examples.slice(0, EXAMPLES).map(play)),
+      ),
+  );
+}
+
+const fine = (share) =>
+  share > 0 && share < 0.095 ? (share < 0.001 ? "under 0.1%" : `${(100 * share).toFixed(1)}%`) : percent(share);

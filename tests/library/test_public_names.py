@@ -1,0 +1,42 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+import nearsong
+from nearsong import library
+
+SOURCE = Path(nearsong.__file__).parent
+CALLERS = [path for layer in ("web", "cli") for path in sorted((SOURCE / layer).rglob("*.py"))]
+
+
+def typed_imports() -> dict[str, str]:
+    """Return the module that the type checker takes each public name from."""
+    return {
+        name.name: (node.module or "")
+        for node in ast.walk(ast.parse(Path(library.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nearsong.library.")
+        for name in node.names
+    }
+
+
+@pytest.mark.parametrize("name", library.__all__)
+def test_every_public_name_of_the_library_can_be_imported(name):
+    assert getattr(library, name) is not None
+
+
+def test_types_and_lazy_imports_agree():
+    assert typed_imports() == {name: f"nearsong.library.{library._MODULES[name]}" for name in library.__all__}
+
+
+@pytest.mark.parametrize("path", CALLERS, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_web_and_cli_import_the_library_as_one(path):
+    modules = [
+        node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    assert [module for module in modules if module.startswith("nearsong.library.")] == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = library.nothing

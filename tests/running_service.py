@@ -1,0 +1,33 @@
+"""A service that really runs, for a test to talk to."""
+
+import threading
+import time
+
+from nearsong.library import Library
+from nearsong.web.server import Server, configuration, listen
+from nearsong.web.service.service import Service
+from nearsong.web.settings import ServeSettings
+
+
+class running:  # noqa: N801 - used as a function
+    """A server in a thread while a block runs; gives its address."""
+
+    def __init__(self, library: Library, settings: ServeSettings) -> None:
+        self._listener = listen(settings)
+        self.service = Service(library, settings)
+        self._server = Server(configuration(self.service), self.service)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        deadline = time.monotonic() + 60
+        while not self._server.started:
+            assert self._thread.is_alive(), "the server has ended"
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(60)
+        self._listener.close()

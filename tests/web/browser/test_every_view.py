@@ -1,0 +1,108 @@
+"""Every view, light, dark and on a phone: no errors, no serious fault for readers who need help, nothing too wide."""
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import LONG, READY, ask, open_menu, rows, serious, too_wide
+
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+TOUCHED = {"has_touch": True, "is_mobile": True}
+MODES = {
+    "light": {"viewport": WIDE, "color_scheme": "light"},
+    "dark": {"viewport": WIDE, "color_scheme": "dark"},
+    "phone": {"viewport": NARROW, "color_scheme": "light", **TOUCHED},
+    "small phone, dark": {"viewport": {"width": 360, "height": 640}, "color_scheme": "dark", **TOUCHED},
+}
+FIRST_VIEW = 300_000
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_view_is_sound_accessible_and_fits(visit, served, mode):
+    page = visit.blank(served, **MODES[mode])
+    song = ask(served, "/songs", search="Song 31")["items"][0]["id"]
+    hashes = {"library": "#/", "song": f"#/song/{song}", "listen": "#/listen", "map": "#/map"}
+    faults = []
+    for view, hash in (hashes | {"playlists": "#/playlists", "quality": "#/quality"}).items():
+        page.goto(f"{served}/{hash}")
+        expect(page.locator(READY[view]).first).to_be_visible(timeout=LONG)
+        faults += [f"{view}: {fault}" for fault in serious(page)]
+        faults += [f"{view}: {too_wide(page)} pixels too wide"] if too_wide(page) > 0 else []
+    assert faults == []
+
+
+@pytest.mark.parametrize("mode", ["light", "dark", "phone"])
+def test_what_opens_is_accessible_and_fits_too(visit, served, mode):
+    page = visit(served, "#/playlists", **MODES[mode])
+    faults = []
+
+    def look(what: str) -> None:
+        faults.extend(f"{what}: {fault}" for fault in serious(page))
+        if too_wide(page) > 0:
+            faults.append(f"{what}: {too_wide(page)} pixels too wide")
+
+    page.get_by_role("combobox", name="Add a seed").fill("song 3")
+    expect(page.get_by_role("option").first).to_be_visible()
+    look("offers")
+    page.get_by_role("option").first.click()
+    expect(rows(page, "#draft-songs")).to_have_count(25)
+    look("playlist")
+    if "phone" in mode:
+        page.get_by_role("button", name="Songs (25)").click()
+    page.get_by_role("button", name="Play all").click()
+    page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row").first).to_be_visible()
+    look("queue")
+    page.keyboard.press("Escape")
+    open_menu(rows(page, "#draft-songs").first)
+    expect(page.get_by_role("menu")).to_be_visible()
+    look("menu")
+    page.keyboard.press("Escape")
+    page.evaluate("location.hash = '#/song/' + document.querySelector('.song-row').dataset.songId")
+    expect(rows(page, "#near-learned")).to_have_count(10)
+    rows(page, "#near-learned").nth(3).locator(".row-why").click()
+    expect(page.locator(".why-body")).to_be_visible()
+    look("why")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    look("keys")
+    assert faults == []
+
+
+def test_the_page_for_the_token_is_accessible(visit, serving, trained):
+    with serving(trained, token="correct-horse-battery") as address:
+        page = visit(address)
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        assert serious(page) == []
+        page.context.close()
+
+
+def test_the_first_view_is_small_and_comes_from_here_alone(visit, served):
+    page = visit.blank(served)
+    asked, loaded = {}, []
+    wire = page.context.new_cdp_session(page)
+    wire.on("Network.requestWillBeSent", lambda event: asked.update({event["requestId"]: event["request"]["url"]}))
+    wire.on("Network.loadingFinished", lambda event: loaded.append((event["requestId"], event["encodedDataLength"])))
+    wire.send("Network.enable")
+    page.goto(served)
+    expect(rows(page)).to_have_count(50)
+    page.wait_for_load_state("networkidle")
+    assert all(url.startswith((served, "data:", "blob:")) for url in asked.values())
+    assert len(loaded) > 20
+    sizes = sorted(((size, asked[request]) for request, size in loaded), reverse=True)
+    assert sum(size for size, _ in sizes) < FIRST_VIEW, sizes[:8]
+
+
+def test_light_and_dark_are_different_and_a_choice_stays(visit, served):
+    page = visit(served, color_scheme="light")
+    expect(rows(page)).to_have_count(50)
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light, root = page.evaluate(ground), page.locator("html")
+    toggle = page.locator("#theme-toggle")
+    toggle.click()
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-label", "Theme: dark")
+    expect(root).not_to_have_css("background-color", light)
+    page.reload()
+    expect(rows(page)).to_have_count(50)
+    expect(toggle).to_have_attribute("aria-label", "Theme: dark")
+    expect(root).not_to_have_css("background-color", light)

@@ -1,0 +1,167 @@
+"""The library in a real browser: searching, genres, order, and everything by keyboard alone."""
+
+from playwright.sync_api import Page, expect
+
+from browsing import ask, ids, played, rows, titles
+
+
+def full_list(visit, served) -> Page:
+    """Return a page that has been scrolled to the end of the library."""
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    page.mouse.wheel(0, 20_000)
+    expect(rows(page)).to_have_count(72)
+    return page
+
+
+def test_results_narrow_with_every_letter_and_a_reload_finds_the_same(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    field = page.get_by_role("searchbox", name="Search the library")
+    field.press_sequentially("band a")
+    expect(page.locator("#result-count")).to_have_text("20 songs")
+    expect(rows(page)).to_have_count(20)
+    field.press_sequentially("3")
+    expect(rows(page)).to_have_count(2)
+    assert titles(rows(page)) == ["Song 30", "Song 31"]
+    page.reload()
+    expect(rows(page)).to_have_count(2)
+    expect(field).to_have_value("band a3")
+    page.get_by_role("button", name="Clear search").click()
+    expect(rows(page)).to_have_count(50)
+
+
+def test_all_songs_come_as_one_scrolls(visit, served):
+    page = full_list(visit, served)
+    assert ids(rows(page)) == [song["id"] for song in ask(served, "/songs", limit=200)["items"]]
+
+
+def test_a_misspelt_name_finds_the_song_and_says_so(visit, served):
+    page = visit(served)
+    page.locator("#search").fill("Snog 31")
+    expect(page.locator("#result-count")).to_contain_text("similar spelling")
+    assert "Song 31" in titles(rows(page))
+
+
+def test_nothing_found_is_reported(visit, served):
+    page = visit(served)
+    page.locator("#search").fill("xylophone quartet")
+    expect(page.locator("#result-count")).to_contain_text("No songs match “xylophone quartet”")
+    expect(rows(page)).to_have_count(0)
+
+
+def test_a_genre_chip_leaves_only_that_genre(visit, served):
+    page = visit(served)
+    chip = page.get_by_role("group", name="Genre").get_by_role("button", name="mid hiss")
+    chip.click()
+    expect(page.locator("#result-count")).to_have_text("24 songs")
+    genre_of = {song["id"]: song["genre"] for song in ask(served, "/songs", limit=200)["items"]}
+    assert {genre_of[song] for song in ids(rows(page))} == {"mid hiss"}
+    chip.click()
+    expect(rows(page)).to_have_count(50)
+
+
+def test_the_order_is_as_chosen(visit, served):
+    page = visit(served)
+    order = page.get_by_label("Sort by")
+    for sort in ("title", "year", "plays", "newest", "artist"):
+        wanted = [song["id"] for song in ask(served, "/songs", sort=sort, limit=50)["items"]]
+        with page.expect_response(lambda answer, sort=sort: f"sort={sort}" in answer.url):
+            order.select_option(sort)
+        expect(rows(page).first).to_have_attribute("data-song-id", str(wanted[0]))
+        assert ids(rows(page)) == wanted
+        if sort == "year":
+            years = [int(year) for year in page.locator("#songs .row-year").all_inner_texts()]
+            assert years in (sorted(years), sorted(years, reverse=True))
+        if sort == "plays":
+            plays = [int(note.split()[0]) for note in page.locator("#songs .row-note").all_inner_texts()]
+            assert plays == sorted(plays, reverse=True)
+
+
+def test_an_artists_name_leads_to_that_artists_songs(visit, served):
+    page = visit(served)
+    page.locator("#search").fill("Song 31")
+    rows(page).first.get_by_role("link", name="Band A3").click()
+    expect(rows(page)).to_have_count(2)
+    assert titles(rows(page)) == ["Song 30", "Song 31"]
+    page.get_by_role("button", name="Remove filter: Band A3").click()
+    expect(rows(page)).to_have_count(50)
+
+
+def test_back_from_a_song_finds_the_same_position_in_the_list(visit, served):
+    page = full_list(visit, served)
+    rows(page).nth(60).scroll_into_view_if_needed()
+    rows(page).nth(60).locator(".row-title").click()
+    expect(page.locator("#near-learned .song-row")).to_have_count(10)
+    page.go_back()
+    expect(rows(page)).to_have_count(72)
+    expect(rows(page).nth(60)).to_be_in_viewport()
+
+
+def test_whoever_leaves_in_the_middle_of_scrolling_comes_back_to_the_same_position(visit, served):
+    page = full_list(visit, served)
+    page.evaluate("() => { scrollTo(0, 1500); location.hash = '#/listen'; }")
+    expect(page.locator("#drop-zone")).to_be_visible()
+    page.evaluate("() => { scrollTo(0, 0); history.back(); }")
+    expect(rows(page)).to_have_count(72)
+    page.wait_for_function("() => Math.abs(scrollY - 1500) < 3")
+    page.evaluate("() => { scrollTo(0, 1200); history.forward(); }")  # an entry that cannot be written to any more
+    expect(page.locator("#drop-zone")).to_be_visible()
+    page.go_back()
+    expect(rows(page)).to_have_count(72)
+    page.wait_for_function("() => Math.abs(scrollY - 1200) < 3")
+
+
+def test_the_keyboard_alone_finds_and_plays_a_song(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Library")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type("song 120")
+    expect(rows(page)).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Play Song 120 by Band B2")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#player-title")).to_have_text("Song 120")
+    played(page, 0.1)
+
+
+def test_tab_reaches_the_search_and_a_row_and_arrows_go_on(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        if "row-play" in reached[-1]:
+            break
+    assert "search" in reached
+    expect(rows(page).nth(0).locator(".row-play")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(rows(page).nth(1).locator(".row-play")).to_be_focused()
+
+
+def test_the_question_mark_shows_the_keys_and_escape_closes_them(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_hidden()
+
+
+def test_a_menu_opens_moves_and_closes_by_keyboard(visit, served):
+    page = visit(served)
+    more = rows(page).first.locator(".row-more")
+    more.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem", name="Similar songs")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("menuitem", name="Create playlist")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menu")).to_have_count(0)
+    expect(more).to_be_focused()

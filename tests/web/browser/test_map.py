@@ -1,0 +1,204 @@
+"""The map in a real browser: drawn, hovered, clicked, lassoed, moved by keys, and with 50,000 songs."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import LONG, ask, drag, ids, played
+from map_points import CANVAS, where
+
+
+def open_map(visit, address: str, **options) -> Page:
+    page = visit(address, "#/map", **options)
+    expect(page.locator(CANVAS)).to_be_visible(timeout=LONG)
+    expect(page.locator(".map-row").first).to_be_visible()
+    return page
+
+
+def everywhere(page: Page, address: str) -> dict[str, tuple[float, float]]:
+    """Return title -> pixel of every song, those under others, too; what the mouse finds tells where the map lies."""
+    points, found = ask(address, "/map"), where(page)
+    packed = points["positions"]
+    raw = np.frombuffer(base64.b64decode(packed["bytes"]), np.uint8).reshape(-1, 2, packed["width"])
+    positions = (raw.astype(int) << (8 * np.arange(raw.shape[2]))).sum(axis=2)
+    seen = [row for row, title in enumerate(points["titles"]) if title in found]
+    pixels = np.array([found[points["titles"][row]] for row in seen])
+    lines = [np.polyfit(positions[seen, axis], pixels[:, axis], 1) for axis in (0, 1)]
+    pixels = np.column_stack([np.polyval(line, positions[:, axis]) for axis, line in enumerate(lines)])
+    return dict(zip(points["titles"], map(tuple, pixels.tolist()), strict=True))
+
+
+def pack(numbers: np.ndarray, width: int) -> dict[str, object]:
+    parts = numbers.reshape(-1, 1) >> (8 * np.arange(width)) & 255
+    return {"width": width, "bytes": base64.b64encode(parts.astype(np.uint8).tobytes()).decode()}
+
+
+def test_the_map_is_drawn_when_it_is_first_asked_for(own_server, visit):
+    page = visit(own_server, "#/map")
+    expect(page.get_by_role("heading", name="Drawing the map")).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.locator(CANVAS)).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("heading", name="All 72 songs")).to_be_visible()
+    assert len(where(page)) > 60  # a few may lie under others
+
+
+def test_hovering_names_a_song_and_a_click_plays_it_and_shows_its_card(visit, served):
+    page = open_map(visit, served)
+    title, (x, y) = max(where(page).items(), key=lambda one: one[1][0])  # the rightmost stands alone
+    song = ask(served, "/songs", search=title)["items"][0]
+    page.mouse.move(x, y)
+    expect(page.locator(".map-tip")).to_contain_text(title)
+    expect(page.locator(".map-tip")).to_contain_text(song["artist"])
+    page.mouse.click(x, y)
+    card = page.get_by_role("region", name="Selected song")
+    expect(card.get_by_role("heading")).to_have_text(title)
+    expect(page.locator("#player-title")).to_have_text(title)
+    played(page, 0.1)
+    card.get_by_role("link", name="Open song").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
+    assert page.url.endswith(f"#/song/{song['id']}")
+
+
+def test_colours_are_by_genre_artist_or_plays_and_a_class_can_stand_out(visit, served):
+    page = open_map(visit, served)
+    legend = page.locator(".map-classes")
+    for genre in ("low hum", "mid hiss", "high pulses"):
+        expect(legend.get_by_role("button", name=genre)).to_contain_text("24")
+    colour = page.get_by_label("Colour by")
+    colour.select_option("artist")
+    expect(legend.get_by_role("button").first).to_contain_text("Band")
+    expect(legend).to_contain_text("24 other artists")
+    colour.select_option("plays")
+    expect(legend.get_by_role("button", name="plays or more")).to_be_visible()
+    colour.select_option("genre")
+    legend.get_by_role("button", name="mid hiss").click()
+    expect(page.get_by_role("heading", name="24 songs in view")).to_be_visible()
+    genre_of = {song["title"]: song["genre"] for song in ask(served, "/songs", limit=200)["items"]}
+    assert {genre_of[title] for title in where(page)} == {"mid hiss"}
+
+
+@pytest.mark.parametrize("way", ["button", "shift"])
+def test_a_lasso_makes_a_playlist_of_exactly_the_songs_inside(visit, served, way):
+    page = open_map(visit, served)
+    pixels = everywhere(page, served)
+    edge = page.locator(".map-legend").bounding_box()
+    left = edge["x"] + edge["width"] + 4  # the lasso begins on the map itself
+    across = sorted(x for x, _ in pixels.values() if x > left)
+    third = len(across) // 3
+    widest = third + np.diff(across[third : 2 * third]).argmax()
+    right = (across[widest] + across[widest + 1]) / 2  # where it is emptiest
+    box = page.locator(CANVAS).bounding_box()
+    top, bottom = box["y"] + 3, box["y"] + box["height"] - 3
+    inside = {title for title, (x, _) in pixels.items() if left < x < right}
+    if way == "button":
+        page.get_by_role("button", name="Select songs with the lasso").click()
+        expect(page.get_by_text("Draw around the songs you want to select.")).to_be_visible()
+    path = [(left, bottom), (right, bottom), (right, top), (left, top), (left, (top + bottom) / 2)]
+    drag(page, path, shift=way == "shift")
+    expect(page.locator("#map-list-title")).to_have_text(f"{len(inside)} songs selected")
+    assert set(page.locator(".map-row-names > :first-child").all_inner_texts()) == inside
+    page.get_by_role("button", name=f"Create playlist ({len(inside)})").click()
+    shown = page.locator("#draft-songs .song-row")
+    expect(shown).to_have_count(len(inside))
+    assert set(shown.locator(".row-title").all_inner_texts()) == inside
+    expect(page.get_by_label("Playlist name")).to_have_value("From the map")
+
+
+def test_keys_move_and_zoom_the_map_and_enter_plays_its_middle(visit, served):
+    page = open_map(visit, served)
+    heading = page.locator("#map-list-title")
+    expect(heading).to_have_text("All 72 songs")
+    page.locator(CANVAS).focus()
+    for _ in range(5):
+        page.keyboard.press("+")
+    expect(heading).to_contain_text("in view")
+    fewer = heading.inner_text()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(heading).not_to_have_text(fewer)
+    page.keyboard.press("0")
+    expect(heading).to_have_text("All 72 songs")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Selected song")).to_be_visible()
+    expect(page.locator("#player-title")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Selected song")).to_be_hidden()
+
+
+def test_a_song_is_found_by_name_and_listed_songs_play(visit, served):
+    page = open_map(visit, served)
+    page.keyboard.press("/")
+    page.keyboard.type("song 120")
+    expect(page.get_by_role("option", name="Song 120")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Selected song").get_by_role("heading")).to_have_text("Song 120")
+    expect(page.locator("#map-list-title")).to_contain_text("in view")
+    row = page.locator(".map-row").first
+    title = row.locator(".ellipsis").first.inner_text()
+    row.click()
+    expect(page.locator("#player-title")).to_have_text(title)
+
+
+@pytest.fixture(scope="module")
+def large_map(served):
+    """50,000 songs in twelve heaps, as the service would tell them; their sounds are those of the library."""
+    random, n = np.random.default_rng(0), 50_000
+    there = np.array([song["id"] for song in ask(served, "/songs", limit=200)["items"]])
+    heap = random.integers(12, size=n)
+    centres = random.uniform(0.15, 0.85, size=(12, 2))
+    pixels = np.clip(centres[heap] + 0.05 * random.standard_normal((n, 2)), 0, 1)
+    columns = {
+        "ids": pack(there[np.arange(n) % len(there)], 4),
+        "positions": pack((pixels * 65535).round().astype(np.int64).ravel(), 2),
+        "artist": pack(np.arange(n) // 10, 4),
+        "genre": pack(heap + 1, 1),
+        "years": pack(1960 + heap, 2),
+        "seconds": pack(np.full(n, 200), 2),
+        "plays": pack(random.integers(1000, size=n), 2),
+    }
+    named = {
+        "titles": [f"Title {row}" for row in range(n)],
+        "artists": [f"Artist {number}" for number in range(n // 10)],
+        "genres": ["", *(f"Genre {number}" for number in range(12))],
+        "genre_labels": [[g + 1, *(65535 * centres[g]).astype(int).tolist(), 4000, 3000] for g in range(12)],
+        "artist_labels": [],
+    }
+    model = {"id": 1, "kind": "learned"}
+    return json.dumps({"model": model, "songs": n, "missing": 0, **columns, **named})
+
+
+def test_fifty_thousand_songs_load_move_and_can_be_picked(visit, served, large_map):
+    page = visit.blank(served)
+    page.route("**/api/v1/map", lambda route: route.fulfill(body=large_map, content_type="application/json"))
+    page.goto(f"{served}/#/map")
+    heading = page.locator("#map-list-title")
+    expect(heading).to_have_text("All 50,000 songs", timeout=LONG)
+    box = page.locator(CANVAS).bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    for _ in range(6):
+        page.mouse.wheel(0, -300)
+    expect(heading).to_contain_text("in view")
+    before = heading.inner_text()
+    drag(page, [middle, (middle[0] - 200, middle[1] - 60)])
+    expect(heading).not_to_have_text(before)
+    page.locator(CANVAS).focus()
+    page.keyboard.press("Enter")
+    card = page.get_by_role("region", name="Selected song")
+    expect(card.get_by_role("heading")).to_contain_text("Title")
+    page.keyboard.press("Escape")
+    pixels = where(page, 40)
+    title, pixel = next(iter(pixels.items()))
+    page.mouse.move(*pixel)
+    expect(page.locator(".map-tip")).to_contain_text("Title")
+    page.keyboard.press("0")
+    box = page.locator(CANVAS).bounding_box()
+    corners = [(0.35, 0.1), (0.9, 0.1), (0.9, 0.9), (0.35, 0.9), (0.35, 0.15)]
+    path = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    drag(page, path, shift=True)
+    expect(page.get_by_role("button", name="Create playlist")).to_be_visible()
+    assert title in pixels
+    assert ids(page.locator(".song-row")) == []

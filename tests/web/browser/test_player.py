@@ -1,0 +1,146 @@
+"""The player in a real browser: it plays, seeks by requesting a part of the file, and goes on with the queue."""
+
+import shutil
+from contextlib import ExitStack
+
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+import music_library
+from browsing import in_turn, open_menu, played, position, remember, rows, sought_back, titles
+from nearsong.audio.tags import Tags, write_tags
+from nearsong.library import Library
+
+MINUTES = 8
+
+
+@pytest.fixture(scope="module")
+def long_served(trained_file, serving, tmp_path_factory):
+    """A server that has a song longer than a browser loads ahead."""
+    folder = tmp_path_factory.mktemp("long")
+    file = folder / "music" / "Long Player" / "The long one.wav"
+    file.parent.mkdir(parents=True)
+    soundfile.write(file, music_library.sound(0, 7, 60 * MINUTES), music_library.RATE)
+    write_tags(file, Tags("Long Player", "The long one", "Long", "low hum", 2001))
+    shutil.copy(trained_file, folder / "library.sqlite")
+    with ExitStack() as stack:
+        library = stack.enter_context(Library.open(folder / "library.sqlite"))
+        library.scan(folder / "music", workers=1)
+        yield stack.enter_context(serving(library))
+
+
+def open_long(page: Page) -> None:
+    """Search for the long song and play it."""
+    page.locator("#search").fill("the long one")
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.locator(".row-line").click(position={"x": 400, "y": 10})
+    played(page, 0.2)
+
+
+def is_later_part(answer) -> bool:
+    """Whether a part was sent that begins in the second half of a file; browsers look at its very end anyway."""
+    if "/audio" not in answer.url or answer.status != 206:
+        return False
+    start, total = answer.headers["content-range"].removeprefix("bytes ").split("/")
+    return 0.5 < int(start.split("-")[0]) / int(total) < 0.9
+
+
+def test_a_click_on_a_row_plays_it_and_space_pauses(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    expect(page.locator("#player-title")).to_have_text("The long one")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(rows(page).first).to_have_class("song-row with-details is-current is-playing")
+    page.get_by_role("heading", name="Library").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    stood = position(page)
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    played(page, stood + 0.2)
+
+
+def test_a_click_on_the_bar_asks_for_that_part_of_the_file_and_plays_from_there(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    box = page.locator("#seek").bounding_box()
+    with page.expect_response(is_later_part):
+        page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
+    played(page, 0.75 * 60 * MINUTES)
+    assert position(page) < 0.85 * 60 * MINUTES
+
+
+def test_keys_seek_ten_seconds_and_by_the_bar(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    page.get_by_role("heading", name="Library").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    played(page, 10)
+    page.keyboard.press("Shift+ArrowLeft")
+    sought_back(page, 9)
+    page.locator("#seek").focus()
+    page.keyboard.press("PageUp")  # a tenth of the song
+    played(page, 40)
+    page.keyboard.press("Home")
+    sought_back(page, 9)
+
+
+def test_the_next_song_follows_by_key_and_by_itself(visit, served):
+    page = visit(served)
+    expect(rows(page)).to_have_count(50)
+    first, second, third = titles(rows(page))[:3]
+    seen = remember(page, "#player-title")
+    rows(page).first.locator(".row-play").click()
+    page.keyboard.press("n")
+    in_turn(page, seen, [first, second, third])  # songs here have two seconds
+
+
+def test_the_queue_shows_what_comes_and_takes_and_loses_songs(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    page.locator("#search").fill("band a")
+    expect(rows(page)).to_have_count(20)
+    wanted = titles(rows(page))[3]
+    open_menu(rows(page).nth(3))
+    page.get_by_role("menuitem", name="Play next").click()
+    page.keyboard.press("Escape")
+    open_menu(rows(page).nth(5))
+    page.get_by_role("menuitem", name="Add to queue").click()
+    page.get_by_role("button", name="Queue").click()
+    panel = page.get_by_role("complementary", name="Queue")
+    queue = panel.locator(".queue-row")
+    expect(queue).to_have_count(3)
+    expect(queue.nth(1)).to_contain_text(wanted)
+    panel.get_by_role("button", name=f"Remove {titles(rows(page))[5]}").click()
+    expect(queue).to_have_count(2)
+    queue.nth(1).locator(".queue-song").click()
+    expect(page.locator("#player-title")).to_have_text(wanted)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_it_goes_on_playing_from_view_to_view(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    for view in ("Find by sound", "Playlists", "Library"):
+        page.get_by_role("link", name=view, exact=True).click()
+        expect(page.get_by_role("heading", name=view, level=1)).to_be_focused()
+    played(page, position(page) + 0.1)
+    expect(rows(page)).to_have_count(50)
+
+
+def test_a_song_waits_while_the_service_is_gone_and_no_file_is_blamed(visit, served):
+    page = visit(served, allow=("ERR_INTERNET_DISCONNECTED",))
+    expect(rows(page)).to_have_count(50)
+    first, second = titles(rows(page))[:2]
+    messages = remember(page, "#toasts")
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text(first)
+    page.context.set_offline(True)
+    page.keyboard.press("n")
+    expect(page.locator("#link-banner")).to_be_visible()
+    expect(page.locator("#player-title")).to_have_text(second)
+    page.context.set_offline(False)
+    played(page, 0.1)
+    assert not [text for text in messages() if "cannot be played" in text]

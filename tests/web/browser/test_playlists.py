@@ -1,0 +1,229 @@
+"""Playlists in a real browser: made, tuned, moved about, saved, taken home as files, walked, deleted."""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from browsing import ask, drag, ids, in_turn, remember, rows, titles
+from nearsong.library import FILTERS
+
+LIST = "#draft-songs"
+
+
+@pytest.fixture
+def made(visit, served):
+    """A page with a playlist of eight songs around one."""
+    page = visit(served, "#/playlists")
+    choose(page, "Add a seed", "Song 31")
+    expect(rows(page, LIST)).to_have_count(25)
+    number(page, "Number of songs", 8)
+    expect(rows(page, LIST)).to_have_count(8)
+    return page
+
+
+def is_draft(answer) -> bool:
+    return answer.url.endswith("/playlists/draft")
+
+
+def choose(page: Page, label: str, title: str) -> None:
+    """Pick a song in a field that finds songs."""
+    page.get_by_role("combobox", name=label).fill(title)
+    page.get_by_role("option", name=title).first.click()
+
+
+def number(page: Page, label: str, value: int) -> None:
+    page.get_by_label(label).fill(str(value))
+    page.get_by_label(label).press("Tab")
+
+
+def turn(page: Page, dial: str, value: float) -> None:
+    """Turn a dial, and wait for the list that is made anew."""
+    with page.expect_response(is_draft):
+        page.get_by_label(dial, exact=True).fill(str(value))
+    expect(page.locator(".result")).to_have_attribute("aria-busy", "false")
+
+
+def save(page: Page, name: str) -> int:
+    page.get_by_label("Playlist name").fill(name)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#playlist-state")).to_have_text("Saved")
+    return int(page.url.rsplit("/", 1)[1])
+
+
+def export(page: Page, kind: str, folder: Path) -> Path:
+    """Export through the menu, and return the file that was downloaded."""
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name=kind).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def middle(part: Locator) -> tuple[float, float]:
+    box = part.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_playlist_grows_from_a_song_and_its_dials_change_it(visit, served):
+    page = visit(served, "#/playlists")
+    expect(page.get_by_role("heading", name="Create a playlist")).to_be_visible()
+    choose(page, "Add a seed", "Song 31")
+    expect(rows(page, LIST)).to_have_count(25)
+    number(page, "Number of songs", 10)
+    expect(rows(page, LIST)).to_have_count(10)
+    turn(page, "Variety", 0)
+    near = ids(rows(page, LIST))
+    turn(page, "Variety", 1)
+    with_variety = ids(rows(page, LIST))
+    assert with_variety != near
+    turn(page, "Variety", 0)
+    turn(page, "Drift", 1)
+    with page.expect_response(is_draft):
+        number(page, "Minimum songs between songs of one artist", 9)
+    expect(rows(page, LIST)).to_have_count(10)
+    artists = page.locator(f"{LIST} .row-artist").all_inner_texts()
+    assert len(set(artists)) == 10
+
+
+def test_only_some_genres_may_come(made):
+    made.locator(".filters summary").click()
+    made.get_by_role("checkbox", name="low hum").check()
+    expect(made.locator(".filters summary")).to_contain_text("low hum")
+    rows(made, LIST).first.locator(".row-title").wait_for()
+    with made.expect_response(is_draft):
+        made.get_by_role("button", name="Create playlist").click()
+    genre_of = {song["id"]: song["genre"] for song in ask(made.url.split("/#")[0], "/songs", limit=200)["items"]}
+    expect(rows(made, LIST)).to_have_count(8)
+    assert {genre_of[song] for song in ids(rows(made, LIST))} == {"low hum"}
+
+
+def test_songs_move_by_keys_and_by_hand_and_can_be_removed_and_had_back(made):
+    before = titles(rows(made, LIST))
+    rows(made, LIST).nth(0).locator(".row-drag").focus()
+    made.keyboard.press("ArrowDown")
+    made.keyboard.press("ArrowDown")
+    moved = [before[1], before[2], before[0], *before[3:]]
+    assert titles(rows(made, LIST)) == moved
+    expect(rows(made, LIST).nth(2).locator(".row-drag")).to_be_focused()
+    rows(made, LIST).nth(6).scroll_into_view_if_needed()
+    start, end = middle(rows(made, LIST).nth(6).locator(".row-drag")), middle(rows(made, LIST).nth(3))
+    drag(made, [start, (start[0], end[1] - 10)])
+    dragged = [*moved[:3], moved[6], *moved[3:6], moved[7]]
+    assert titles(rows(made, LIST)) == dragged
+    rows(made, LIST).nth(1).get_by_role("button", name="Remove").click()
+    expect(rows(made, LIST)).to_have_count(7)
+    made.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(rows(made, LIST)).to_have_count(8)
+    assert titles(rows(made, LIST)) == dragged
+
+
+def test_a_saved_playlist_is_there_for_everybody_until_it_is_deleted(made, visit, served):
+    wanted = ids(rows(made, LIST))
+    saved = save(made, "For the evening")
+    other = visit(served, "#/playlists")
+    other.get_by_role("link", name="For the evening").click()
+    expect(rows(other, LIST)).to_have_count(8)
+    assert ids(rows(other, LIST)) == wanted
+    made.reload()
+    expect(made.get_by_label("Playlist name")).to_have_value("For the evening")
+    assert ids(rows(made, LIST)) == wanted
+    rows(made, LIST).first.get_by_role("button", name="Remove").click()
+    expect(made.locator("#playlist-state")).to_have_text("Unsaved changes")
+    save(made, "For the night")
+    assert [song["id"] for song in ask(served, f"/playlists/{saved}")["items"]] == wanted[1:]
+    made.get_by_role("button", name="Delete playlist").click()
+    expect(made.get_by_text("“For the night” deleted.")).to_be_visible()
+    assert saved not in [one["id"] for one in ask(served, "/playlists")]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_exported_m3u8_has_the_files_in_the_order_shown(made, served, tmp_path, stored):
+    if stored:
+        save(made, "To take away")
+    path = export(made, "M3U8", tmp_path)
+    assert path.suffix == ".m3u8"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "#EXTM3U"
+    files = [Path(line) for line in lines if line and not line.startswith("#")]
+    assert all(file.is_file() for file in files)
+    assert [str(file) for file in files] == [ask(served, f"/songs/{song}")["path"] for song in ids(rows(made, LIST))]
+    named = [line.split(",", 1)[1] for line in lines if line.startswith("#EXTINF")]
+    assert [name.split(" - ")[1] for name in named] == titles(rows(made, LIST))
+
+
+def test_an_exported_jspf_has_the_songs_in_the_order_shown(made, tmp_path):
+    path = export(made, "JSPF", tmp_path)
+    assert path.suffix == ".jspf"
+    tracks = json.loads(path.read_text(encoding="utf-8"))["playlist"]["track"]
+    assert [track["title"] for track in tracks] == titles(rows(made, LIST))
+    for track in tracks:
+        location = track["location"][0] if isinstance(track["location"], list) else track["location"]
+        assert Path(unquote(urlsplit(location).path)).is_file()
+
+
+@pytest.mark.parametrize("way", ["there", "and back"])
+def test_a_walk_begins_here_and_ends_there(visit, served, way):
+    page = visit(served, "#/playlists")
+    page.get_by_role("radio", name="From song to song").check()
+    choose(page, "First song", "Song 31")
+    choose(page, "Last song", "Song 110")
+    expect(rows(page, LIST).last).to_contain_text("Song 110")
+    number(page, "Number of songs", 7)
+    expect(rows(page, LIST)).to_have_count(7)
+    if way == "and back":
+        with page.expect_response(is_draft):
+            page.get_by_role("button", name="Swap").click()
+        expect(rows(page, LIST).first).to_contain_text("Song 110")
+    shown = titles(rows(page, LIST))
+    ends = ["Song 31", "Song 110"]
+    assert [shown[0], shown[-1]] == (ends if way == "there" else ends[::-1])
+    assert len(set(shown)) == 7
+
+
+def test_a_playlist_plays_in_its_order(made):
+    shown = titles(rows(made, LIST))
+    seen = remember(made, "#player-title")
+    made.get_by_role("button", name="Play all").click()
+    made.keyboard.press("n")
+    in_turn(made, seen, shown[:2])
+
+
+def test_each_filter_of_the_library_has_its_control_on_the_page(visit, served):
+    page = visit(served, "#/song/31")
+    page.locator(".near-tools .chip").first.wait_for()
+    shown = controls(page)
+    page = visit(served, "#/playlists")
+    page.locator(".filters summary").click()
+    expect(page.locator(".filters-body")).to_be_visible()
+    assert sorted(shown + controls(page)) == sorted(f"filter-{filter.name}" for filter in FILTERS)
+    assert page.locator(".filters-body [id^=filter-]:visible").count() == len(FILTERS) - len(shown)
+
+
+def controls(page: Page) -> list[str]:
+    return page.locator("[id^=filter-]").evaluate_all("nodes => nodes.map((node) => node.id)")
+
+
+def test_filters_are_sent_as_they_are_set_and_told_in_words(made):
+    made.locator(".filters summary").click()
+    made.get_by_label("Unplayed songs only").check()
+    number(made, "From year", 1980)
+    made.get_by_label("Excluded artists").fill("Band A3\n\n Earth, Wind & Fire ")
+    made.get_by_label("Excluded artists").press("Tab")
+    expect(made.locator(".filters summary")).to_contain_text(
+        "· unplayed, since 1980, without Band A3, Earth, Wind & Fire"
+    )
+    with made.expect_request(is_draft) as request:
+        made.get_by_role("button", name="Create playlist").click()
+    assert request.value.post_data_json["filters"] == {
+        "fewer_plays": 1e-9,
+        "year_from": 1980,
+        "exclude_artists": ["Band A3", "Earth, Wind & Fire"],
+    }
+    made.get_by_label("Unplayed songs only").uncheck()
+    number(made, "From year", "")
+    made.reload()
+    expect(made.locator(".filters summary")).to_contain_text("· without Band A3, Earth, Wind & Fire")

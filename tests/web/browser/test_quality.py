@@ -1,0 +1,82 @@
+"""Quality, in a real browser: the picture and its numbers, and a training that is started and watched."""
+
+from playwright.sync_api import Page, expect
+
+from browsing import LONG, ask, remember, rows
+
+NAMES = {
+    "random": "Chance",
+    "popularity": "Popularity",
+    "native": "Sound alone",
+    "paper": "Paper: PPK + MLR",
+    "mlr": "All encoders + MLR",
+    "listener_space": "Listener space",
+    "combined": "Combined",
+    "learned": "Learned, best by validation",
+    "ceiling": "Listeners themselves",
+}
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    return page.locator(selector).all_text_contents()
+
+
+def test_the_picture_and_the_table_say_what_the_report_says(visit, served):
+    page = visit(served, "#/quality")
+    report = ask(served, "/model")["report"]
+    expect(page.locator("#quality-headline")).to_be_visible()
+    pictures = page.locator("svg.intervals")
+    expect(pictures).to_have_count(2)
+    for panel, picture in zip(("known", "unknown"), pictures.all(), strict=True):
+        shown = [row for row in report["rows"] if row[panel]]
+        assert [NAMES[row["name"]] for row in shown] == picture.locator(".chart-name").all_text_contents()
+        numbers = [int(text) for text in picture.locator(".chart-number").all_text_contents()]
+        assert numbers == [int(100 * row[panel]["mean"] + 0.5) for row in shown]
+        dots = [float(dot.get_attribute("cx")) for dot in picture.locator(".chart-dot").all()]
+        means = [row[panel]["mean"] for row in shown]
+        order = sorted(range(len(shown)), key=means.__getitem__)
+        assert order == sorted(order, key=lambda at: (dots[at], means[at]))
+    page.get_by_text("Show as a table").click()
+    for line, row in zip(page.locator(".quality-table tbody tr").all(), report["rows"], strict=True):
+        cells = line.locator("td").all_inner_texts()
+        for cell, panel in zip(cells, ("known", "unknown"), strict=False):
+            found = row[panel]
+            wanted = [f"{100 * found[key]:.1f}" for key in ("mean", "low", "high")] if found else ["–"]
+            assert all(part in cell for part in wanted)
+
+
+def test_who_it_was_learned_from_and_what_nobody_played_are_shown(visit, served):
+    page = visit(served, "#/quality")
+    report, cold = ask(served, "/model")["report"], ask(served, "/model/cold-start")
+    facts = page.locator(".facts")
+    for name in ("listeners", "artists", "songs"):
+        expect(facts).to_contain_text(f"{report[name]:,}")
+    sentence = page.locator("#cold-sentence")
+    expect(sentence).to_be_visible()
+    if cold["never_played"]:
+        expect(sentence).to_contain_text(f"of {cold['never_played']} unplayed song")
+        expect(sentence).to_contain_text(str(cold["recommended"]))
+        expect(rows(page, "#cold-start").first).to_be_visible()
+
+
+def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_server, visit):
+    before = ask(own_server, "/model")
+    page = visit(own_server, "#/quality")
+    expect(page.locator("#quality-headline")).to_be_visible()
+    seen = remember(page, "#training .progress-words")
+    page.get_by_role("button", name="Train again").click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.locator("#what-changed")).to_be_visible(timeout=2 * LONG)
+    assert len(set(seen())) >= 3
+    after = ask(own_server, "/model")
+    fresh = {model["id"] for model in after["models"]} - {model["id"] for model in before["models"]}
+    assert len(fresh) == 1
+    assert {after["active"]["id"]} == fresh
+    models = page.locator("#models .kept-model")
+    expect(models).to_have_count(len(after["models"]))
+    expect(models.first).to_contain_text("Active")
+    expect(models.first).to_contain_text(f"listeners {after['active']['id']}")
+    old = before["active"]["id"]
+    page.get_by_role("button", name=f"Activate Learned from listeners {old}").click()
+    expect(page.locator("#what-changed")).to_contain_text("is now active")
+    assert ask(own_server, "/model")["active"]["id"] == old

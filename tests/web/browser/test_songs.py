@@ -1,0 +1,157 @@
+"""A song and its neighbours in a real browser, and a file outside the library."""
+
+import pytest
+import soundfile
+from playwright.sync_api import expect
+
+import music_library
+from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, played, remember, rows, titles
+
+NEAR, NATIVE = "#near-learned", "#near-native"
+
+
+@pytest.fixture(scope="module")
+def song(served):
+    """A song whose neighbours differ with the filters."""
+    return ask(served, "/songs", search="Song 31")["items"][0]
+
+
+@pytest.fixture
+def unheard(tmp_path):
+    """A function that writes a file in a style, which is in nobody's library."""
+
+    def write(style):
+        path = tmp_path / f"never heard {style}.wav"
+        soundfile.write(path, music_library.sound(style, 9876), music_library.RATE)
+        return path
+
+    return write
+
+
+def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    for column, metric in ((NEAR, "active"), (NATIVE, "native")):
+        expect(rows(page, column)).to_have_count(10)
+        songs = ask(served, "/similar", seed=song["id"], n=10, metric=metric)["songs"]
+        assert ids(rows(page, column)) == [near["song"]["id"] for near in songs]
+        marked = [row.locator(".mark-agree").count() == 1 for row in rows(page, column).all()]
+        assert marked == [bool(near["listeners_agree"]) for near in songs]
+        shown = [int(text.split("%")[0]) for text in page.locator(f"{column} .alike .number").all_inner_texts()]
+        assert shown == [int(100 * near["similarity"]) for near in songs]
+    left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
+    assert left["x"] + left["width"] <= right["x"]
+    assert page.locator(".mark-agree").count() > 0
+
+
+def test_why_opens_with_words_numbers_and_songs_to_play(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    near = ask(served, "/similar", seed=song["id"], n=10)["songs"]
+    at = next(i for i, one in enumerate(near) if not one["same_artist"])
+    why = ask(served, "/why", query=song["id"], other=near[at]["song"]["id"])
+    row = rows(page, NEAR).nth(at)
+    row.get_by_role("button", name="Why is").click()
+    panel = row.locator(".why")
+    for sound in why["similarities"][:1]:
+        expect(panel).to_contain_text(sound["words"], ignore_case=True)
+    expect(panel).to_contain_text(f"{why['listeners']['shared']} play both")
+    example = panel.locator(".sound-examples button").first
+    expect(example).to_be_visible()
+    example.click()
+    expect(page.locator("#player-title")).to_have_text(example.inner_text())
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(row.get_by_role("button", name="Why is")).to_be_focused()
+
+
+def test_one_click_asks_about_the_neighbour_instead(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(song["title"])
+    expect(rows(page, NEAR)).to_have_count(10)
+    title, number = titles(rows(page, NEAR))[0], ids(rows(page, NEAR))[0]
+    rows(page, NEAR).first.get_by_role("link", name=f"Songs similar to {title}").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
+    assert page.url.endswith(f"#/song/{number}")
+    wanted = [near["song"]["id"] for near in ask(served, "/similar", seed=number, n=10)["songs"]]
+    expect(rows(page, NEAR).first).to_have_attribute("data-song-id", str(wanted[0]))
+    assert ids(rows(page, NEAR)) == wanted
+
+
+def test_filters_and_show_more_change_the_lists(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    expect(rows(page, NEAR)).to_have_count(10)
+    with page.expect_response(lambda answer: "new_artists=true" in answer.url):
+        page.get_by_role("button", name="Other artists only").click()
+    expect(page.locator(f"{NEAR} .row-artist", has_text=song["artist"])).to_have_count(0)
+    page.get_by_role("button", name="One song per artist").click()
+    page.get_by_role("button", name="Show more").click()
+    expect(rows(page, NEAR)).to_have_count(20)
+    artists = page.locator(f"{NEAR} .row-artist").all_inner_texts()
+    assert len(set(artists)) == 20
+
+
+def test_neighbours_play_one_after_the_other(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    expect(rows(page, NEAR)).to_have_count(10)
+    near = titles(rows(page, NEAR))
+    seen = remember(page, "#player-title")
+    rows(page, NEAR).nth(2).locator(".row-play").click()
+    in_turn(page, seen, near[2:4])
+
+
+def test_a_song_that_is_not_there_is_reported(visit, served):
+    page = visit(served, "#/song/999999", allow=("404",))
+    expect(page.get_by_role("heading", name="Not found")).to_be_visible()
+    page.get_by_role("link", name="Go to library", exact=True).click()
+    expect(rows(page)).to_have_count(50)
+
+
+@pytest.mark.parametrize("style", range(3))
+def test_a_file_outside_the_library_finds_its_own_kind_and_nothing_is_stored(visit, served, unheard, style):
+    before = ask(served, "/status")["songs"]
+    page = visit(served, "#/listen")
+    expect(page.locator("#drop-zone")).to_be_visible()
+    seen = remember(page, ".listen-progress")
+    page.locator("#listen-file").set_input_files(unheard(style))
+    expect(rows(page, NEAR)).to_have_count(10)
+    expect(page.locator("#kept")).to_have_text("The file was analysed and deleted.")
+    assert any("Analysing" in text for text in seen())
+    genre_of = {song["id"]: song["genre"] for song in ask(served, "/songs", limit=200)["items"]}
+    found = [genre_of[song] for song in ids(rows(page, NEAR))]
+    assert found.count(music_library.STYLES[style]) >= 9
+    assert ask(served, "/status")["songs"] == before == 72
+    rows(page, NEAR).first.get_by_role("button", name="Why is").click()
+    expect(rows(page, NEAR).first.locator(".why-lead")).to_be_visible()
+    page.get_by_role("button", name=f"Play never heard {style}").click()
+    played(page, 0.1)
+
+
+def test_a_file_dropped_on_any_view_is_analysed_and_can_start_a_playlist(visit, served, unheard):
+    page = visit(served, "#/quality")
+    expect(page.get_by_role("heading", name="Quality")).to_be_visible()
+    file = unheard(1)
+    held = carried(page, file.name, file.read_bytes(), "audio/wav")
+    page.dispatch_event("#view", "dragenter", {"dataTransfer": held})
+    expect(page.get_by_text("Drop to find similar songs")).to_be_visible()
+    drag_in(page, "#view", file, "audio/wav")
+    expect(page.get_by_text("Drop to find similar songs")).to_be_hidden()
+    expect(rows(page, NEAR)).to_have_count(10)
+    nearest = ids(rows(page, NEAR))[0]
+    page.get_by_role("button", name="Create playlist").click()
+    expect(page.locator("#draft-songs .song-row")).to_have_count(25, timeout=2 * PATIENCE)
+    assert ids(page.locator("#draft-songs .song-row"))[0] == nearest
+
+
+def test_what_is_no_audio_is_refused_in_plain_words(visit, served, tmp_path):
+    page = visit(served, "#/listen", allow=("422", "415", "400"))
+    expect(page.locator("#drop-zone")).to_be_visible()
+    text = tmp_path / "letter.txt"
+    text.write_text("Dear listener, this is no song.")
+    drag_in(page, "#drop-zone", text, "text/plain")
+    expect(page.locator("#listen-error")).to_contain_text("“letter.txt” is not an audio file")
+    drag_in(page, "#drop-zone", text, "audio/mpeg")  # it only says that it is one: the service listens and finds out
+    expect(page.locator("#listen-error")).not_to_contain_text("Choose a song")
+    words = page.locator("#listen-error").inner_text()
+    assert "letter.txt" in words
+    assert "Traceback" not in words
+    page.locator("#listen-file").set_input_files({"name": "empty.mp3", "mimeType": "audio/mpeg", "buffer": b""})
+    expect(page.locator("#listen-error")).to_contain_text("is empty")

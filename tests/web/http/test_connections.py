@@ -1,0 +1,207 @@
+"""Clients that hold connections and send nothing, on a running server: others are answered all the same."""
+
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+
+import httpx
+import pytest
+
+from nearsong.web import server
+from nearsong.web.http import connections
+from nearsong.web.http.connections import max_connections
+from nearsong.web.http.logs import REPEAT_SECONDS, WithoutRepeats, filter_logs
+
+HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LOGIN = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+
+
+@pytest.fixture
+def reach(trained, serving):
+    """A function that connects to a server with short time limits; ``reach.address`` is its address."""
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as open_ones:
+        patch.setattr(connections, "HEAD_SECONDS", 1.0)
+        patch.setattr("nearsong.web.http.security.MAX_BODY_SECONDS", 0.6)
+        address = open_ones.enter_context(serving(trained))
+
+        def connect(sent: bytes = b"") -> socket.socket:
+            caller = open_ones.enter_context(socket.create_connection(("127.0.0.1", int(address.rsplit(":")[-1]))))
+            caller.settimeout(30)
+            caller.sendall(sent)
+            return caller
+
+        connect.address = address
+        yield connect
+
+
+def received(caller: socket.socket) -> bytes:
+    """Return all that a client receives until the server closes the connection."""
+    parts = []
+    with suppress(ConnectionResetError):
+        while part := caller.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def dripping(caller: socket.socket) -> Iterator[None]:
+    """Send a byte now and then."""
+    ended = threading.Event()
+
+    def drip() -> None:
+        with suppress(OSError):
+            while not ended.wait(0.1):
+                caller.sendall(b"a")
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(drip)
+        try:
+            yield
+        finally:
+            ended.set()
+
+
+# ---- time limits
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", HEALTH[:-2], HEALTH[:-2] + b"X: "])
+def test_a_request_whose_head_does_not_arrive_is_disconnected(reach, sent):
+    assert received(reach(sent)) == b""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEALTH[:-2] + b"X: ",
+        HEALTH + HEALTH[:-2] + b"X: ",
+        LOGIN + b"Origin: https://evil.example\r\nContent-Length: 99999\r\n\r\n",  # refused before it is read
+    ],
+)
+def test_a_byte_now_and_then_extends_no_time_limit(reach, sent):
+    caller = reach(sent)
+    with dripping(caller):
+        assert received(caller).count(b"HTTP/1.1") == (0 if sent.startswith(HEALTH[:-2] + b"X") else 1)
+
+
+def test_a_body_that_does_not_come_ends_in_a_problem(reach):
+    answer = received(reach(LOGIN + b"Content-Length: 20\r\n\r\ntoken=x"))
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"application/problem+json" in answer
+    assert b"the request did not arrive within 0.6 s" in answer
+
+
+def test_the_time_limit_of_a_body_is_for_all_of_it(reach):
+    caller = reach(LOGIN + b"Content-Length: 99999\r\n\r\n")
+    with dripping(caller):
+        assert received(caller).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_connection_serves_several_requests(reach):
+    caller = reach()
+    for pause in (0.2, 0.7, 0.0, 0.7):  # together longer than a head may take
+        time.sleep(pause)
+        if pause:
+            caller.sendall(HEALTH[:10])
+        caller.sendall(HEALTH[10 if pause else 0 :])
+        answer = b""
+        while b"}" not in answer:
+            answer += caller.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+# ---- many connections
+
+
+@pytest.mark.parametrize("sent", [b"", HEALTH[:-2], LOGIN + b"Content-Length: 20\r\n\r\n"])
+def test_hundreds_of_silent_clients_delay_nobody_and_are_disconnected(reach, sent):
+    crowd = [reach(sent) for _ in range(200)]
+    for _ in range(3):
+        assert httpx.get(f"{reach.address}/api/v1/health", timeout=10).status_code == 200
+    assert all(b"200" not in received(client) for client in crowd)
+
+
+def test_more_connections_than_files_allow_are_refused_and_accepted_again_later(trained, serving, monkeypatch):
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(server, "max_connections", lambda _files: 8)
+    with serving(trained) as address, ExitStack() as crowd:
+        port = int(address.rsplit(":")[-1])
+        for _ in range(10):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert httpx.get(f"{address}/api/v1/health").status_code == 503
+        time.sleep(1.5)
+        assert httpx.get(f"{address}/api/v1/health").status_code == 200
+
+
+# ---- files
+
+
+def test_there_are_two_files_for_each_connection():
+    for files in (128, 256, 512, 1024, 4096, 65_536):
+        assert 2 * max_connections(files) + 30 < files
+
+
+def test_the_file_limit_is_raised_as_far_as_the_system_allows():
+    script = (
+        "import resource as r; from nearsong.web.http.connections import file_limit, raise_file_limit;"
+        "r.setrlimit(r.RLIMIT_NOFILE, (100, 900)); print(file_limit()); raise_file_limit(); print(file_limit())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["100", "900"]
+
+
+# ---- an end in the middle of an upload
+
+
+def test_an_upload_that_a_shutdown_interrupts_gets_a_503_and_the_log_no_traceback(
+    trained, serving, monkeypatch, capsys
+):
+    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", 0.3)
+    answer = []
+    with serving(trained) as address:
+        caller = socket.create_connection(("127.0.0.1", int(address.rsplit(":")[-1])))
+        caller.settimeout(30)
+        caller.sendall(
+            b"POST /api/v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+            b"Content-Length: 999\r\n\r\n--b\r\n"
+            b'Content-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF'
+        )
+        listening = threading.Thread(target=lambda: answer.append(received(caller)))
+        listening.start()
+        time.sleep(0.5)
+    listening.join()
+    caller.close()
+    assert answer[0].startswith(b"HTTP/1.1 503 ")
+    assert b"the service is stopping" in answer[0]
+    assert b"connection: close" in answer[0].lower()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_log_mentions_too_many_connections_once_a_minute():
+    now = [0.0]
+    repeats = WithoutRepeats("Exceeded concurrency limit", clock=lambda: now[0])
+    full = logging.makeLogRecord({"msg": "Exceeded concurrency limit."})
+    other = logging.makeLogRecord({"msg": "another problem"})
+    assert [repeats.filter(full), repeats.filter(full), repeats.filter(other)] == [True, False, True]
+    now[0] = REPEAT_SECONDS
+    assert repeats.filter(full)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("uvicorn.error", "Exceeded concurrency limit."),
+        ("asyncio", "socket.accept() out of system resource\nsocket: 7"),
+    ],
+)
+def test_neither_too_many_connections_nor_too_few_files_flood_the_log(name, message):
+    filter_logs()
+    logger, record = logging.getLogger(name), logging.makeLogRecord({"msg": message})
+    logger.filter(record)
+    assert not logger.filter(record)
+    assert logger.filter(logging.makeLogRecord({"msg": "another problem"}))
