@@ -3,6 +3,7 @@
 from nearsong.listens.playlists.jspf import JSPF
 from nearsong.listens.playlists.m3u8 import M3U8
 from nearsong.listens.playlists.playlist_format import ListedSong, PlaylistFormat
+from nearsong.listens.playlists.pls import PLS
 from nearsong.listens.playlists.xspf import XSPF
 
 __all__ = ["PLAYLIST_FORMATS", "ListedSong", "PlaylistFormat"]
@@ -13,5 +14,6 @@ PLAYLIST_FORMATS: dict[str, PlaylistFormat] = {
         M3U8,
         JSPF,
         XSPF,
+        PLS,
     )
 }
