@@ -19,7 +19,7 @@ from nearsong.names import MAX_TEXT_LENGTH, clean_text
 
 RECORDING = "0b1e1a2c-5c11-4f0f-9d4e-1c2f5d3e4a55"
 ARTIST = "83d91898-7763-47d7-b03b-b92132375c47"
-FULL = Tags("Sigur Rós", "Svefn-g-englar", "Ágætis byrjun", "Post-Rock", 1999, RECORDING, ARTIST)
+FULL = Tags("Sigur Rós", "Svefn-g-englar", "Ágætis byrjun", "Post-Rock", 1999, RECORDING, ARTIST, track_number=2)
 
 FORMATS = {
     "mp3": ("MP3", "MPEG_LAYER_III"),

@@ -21,6 +21,7 @@ from nearsong.names import clean_text
 from nearsong.path_names import is_various_artists, names_in_path
 
 _YEAR = re.compile(r"(?<!\d)((?:1[5-9]|2[01])\d\d)(?:(?=\d{4}(?!\d))|(?!\d))")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _MBID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -34,6 +35,18 @@ def year_in(text: str) -> int | None:
     """
     found = _YEAR.search(text)
     return int(found[1]) if found else None
+
+
+def number_in(text: str) -> int | None:
+    """Return the first number of a text, such as that of "3/12" or of MP4's "(3, 12)".
+
+    Examples
+    --------
+    >>> [number_in(text) for text in ("03", "3/12", "(3, 12)", "A3", "")]
+    [3, 3, 3, 3, None]
+    """
+    found = _NUMBER.search(text)
+    return int(found[0]) if found else None
 
 
 def _mbid(text: str) -> str:
@@ -87,6 +100,8 @@ class Tags:
         As in the file, or guessed from its path.
     year : int or None
         Year of the release.
+    track_number : int or None
+        Number of the song on its album.
     recording_mbid, artist_mbid : str
         MusicBrainz identifiers of the recording and of the (first) artist.
     """
@@ -122,6 +137,14 @@ class Tags:
         comments=("musicbrainz_artistid",),
         parse=_mbid,
         listed=False,
+    )
+    track_number: int | None = tag(
+        None,
+        id3=("TRCK",),
+        mp4=("trkn",),
+        asf=("WM/TrackNumber",),
+        comments=("tracknumber", "track"),
+        parse=number_in,
     )
 
 
@@ -289,6 +312,8 @@ def _put(tags: Any, keys: tuple[str, ...], text: str) -> None:
         tags.add(id3.TXXX(encoding=3, desc=rest, text=[text]))  # type: ignore[no-untyped-call]
     elif kind == "----":
         tags[keys[0]] = [MP4FreeForm(text.encode(), AtomDataType.UTF8)]  # type: ignore[no-untyped-call]
+    elif keys[0] == "trkn":
+        tags[keys[0]] = [(int(text), 0)]
     elif keys[0] in id3.Frames:
         tags.add(id3.Frames[keys[0]](encoding=3, text=[text]))
     else:
