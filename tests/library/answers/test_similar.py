@@ -137,7 +137,7 @@ def test_fewer_plays_keeps_songs_that_are_hardly_known(trained):
     assert len(near) == sum(plays.get(song.id, 0) < some for song in trained.songs()[1:])
 
 
-@pytest.mark.parametrize(("low", "high"), [("year_from", "year_to")])
+@pytest.mark.parametrize(("low", "high"), [("year_from", "year_to"), ("min_seconds", "max_seconds")])
 def test_ranges_that_run_backwards_are_refused(low, high):
     assert Filters(**{low: 1980, high: 1980})
     with pytest.raises(InvalidInputError, match=f"^{low}=1990 is above {high}=1980; swap them"):
@@ -185,6 +185,8 @@ def fits(song, filters, seeds, plays):
         and (not filters.genres or any(genre.casefold() in song.genre.casefold() for genre in filters.genres))
         and (not dated or (song.year is not None and song.year in years))
         and (filters.fewer_plays is None or plays < filters.fewer_plays)
+        and (filters.min_seconds is None or song.seconds >= filters.min_seconds)
+        and (filters.max_seconds is None or song.seconds <= filters.max_seconds)
         and song.id not in {seed.song.id for seed in seeds}
     )
 
@@ -199,6 +201,7 @@ ALL_FILTERS = [
     Filters(year_from=1000),
     Filters(year_from=0, year_to=1500),
     Filters(fewer_plays=2.0, genres=("jazz",)),
+    Filters(min_seconds=120.0, max_seconds=400.0),
 ]
 
 

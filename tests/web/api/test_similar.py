@@ -110,6 +110,7 @@ def test_plays_are_those_of_the_listens(client):
         ("seed=1&metric=cosine", 422, "metric: Input should be 'active' or 'native'"),
         ("seed=7777", 404, "song not found: 7777"),
         ("seed=1&year_from=2000&year_to=1990", 400, "year_from=2000 is above year_to=1990; swap them"),
+        ("seed=1&min_seconds=300&max_seconds=60", 400, "min_seconds=300 is above max_seconds=60; swap them"),
         ("seed=1&fewer_plays=nan", 422, "fewer_plays:"),
         ("&".join(["seed=1"] * 101), 422, "seed: List should have at most 100 items"),
     ],

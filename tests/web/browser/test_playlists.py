@@ -211,19 +211,21 @@ def test_filters_are_sent_as_they_are_set_and_told_in_words(made):
     made.locator(".filters summary").click()
     made.get_by_label("Unplayed songs only").check()
     number(made, "From year", 1980)
+    number(made, "Max length", 600)
     made.get_by_label("Excluded artists").fill("Band A3\n\n Earth, Wind & Fire ")
     made.get_by_label("Excluded artists").press("Tab")
     expect(made.locator(".filters summary")).to_contain_text(
-        "· unplayed, since 1980, without Band A3, Earth, Wind & Fire"
+        "· unplayed, since 1980, at most 600 s, without Band A3, Earth, Wind & Fire"
     )
     with made.expect_request(is_draft) as request:
         made.get_by_role("button", name="Create playlist").click()
     assert request.value.post_data_json["filters"] == {
         "fewer_plays": 1e-9,
         "year_from": 1980,
+        "max_seconds": 600,
         "exclude_artists": ["Band A3", "Earth, Wind & Fire"],
     }
     made.get_by_label("Unplayed songs only").uncheck()
     number(made, "From year", "")
     made.reload()
-    expect(made.locator(".filters summary")).to_contain_text("· without Band A3, Earth, Wind & Fire")
+    expect(made.locator(".filters summary")).to_contain_text("· at most 600 s, without Band A3, Earth, Wind & Fire")

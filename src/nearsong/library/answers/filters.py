@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_VALUES = 100
 """Maximum number of values of a filter that can be given several times."""
 
-_RANGES = (("year_from", "year_to"),)
+_RANGES = (("year_from", "year_to"), ("min_seconds", "max_seconds"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +136,14 @@ def _year_to(year: int, context: FilterContext) -> "Mask":
     return context.space.numbers("year") <= year
 
 
+def _min_seconds(seconds: float, context: FilterContext) -> "Mask":
+    return context.space.numbers("seconds") >= seconds
+
+
+def _max_seconds(seconds: float, context: FilterContext) -> "Mask":
+    return context.space.numbers("seconds") <= seconds
+
+
 def _fewer_plays(count: float, context: FilterContext) -> "Mask":
     if context.plays is None:
         raise InvalidInputError("fewer_plays needs play counts; import listens first.")
@@ -160,6 +168,8 @@ class Filters:
         Only songs of these years; songs without a year are excluded.
     fewer_plays : float or None
         Only songs with fewer plays than this.
+    min_seconds, max_seconds : float or None
+        Only songs of at least, and at most, this duration.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
@@ -217,6 +227,22 @@ class Filters:
         FormControl("Unplayed songs only", "unplayed", checked=1e-9),  # fewer than any play
         gt=0,
         le=1e12,
+    )
+    min_seconds: float | None = _filter(
+        None,
+        _min_seconds,
+        "Only songs of at least this length.",
+        FormControl("Min length", "at least {} s", "Seconds"),
+        ge=0,
+        le=1e6,
+    )
+    max_seconds: float | None = _filter(
+        None,
+        _max_seconds,
+        "Only songs of at most this length.",
+        FormControl("Max length", "at most {} s", "Seconds"),
+        ge=0,
+        le=1e6,
     )
 
     def __post_init__(self) -> None:
