@@ -17,6 +17,7 @@ from nearsong.baselines import (
     SemanticMultinomial,
     SongRanker,
 )
+from nearsong.baselines.single_gaussian import SingleGaussianSimilarity
 from nearsong.errors import InvalidInputError
 
 
@@ -65,6 +66,7 @@ CASES = [
     (HumanTags("tfidf"), sp.csr_array(VECTORS)),
     (GaussianMixtureSimilarity(n_components=2, n_samples=64), FRAMES),
     (SemanticMultinomial(n_components=2), FRAMES),
+    (SingleGaussianSimilarity(), FRAMES),
 ]
 IDS = [f"{type(ranker).__name__}-{type(songs).__name__}" for ranker, songs in CASES]
 

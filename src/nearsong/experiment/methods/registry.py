@@ -1,6 +1,7 @@
 """The table of all methods: to add a baseline, write its file and add a line here."""
 
 from nearsong.baselines import GaussianMixtureSimilarity
+from nearsong.baselines.single_gaussian import SingleGaussianSimilarity
 from nearsong.experiment.methods.auto_tags import SMD
 from nearsong.experiment.methods.controls import CEILING, POPULARITY, RANDOM
 from nearsong.experiment.methods.frame_rankers import frame_baseline
@@ -28,6 +29,7 @@ BASELINES: tuple[Baseline, ...] = (
     NATIVE_PPK,
     TFIDF,
     frame_baseline("gmm", "Gaussian mixtures", lambda seed: GaussianMixtureSimilarity(random_state=seed, threads=1)),
+    frame_baseline("gaussian", "Single Gaussians", lambda seed: SingleGaussianSimilarity()),
     SMD,
     GAUSSIAN_FISHER,
     ALL_ENCODERS,
