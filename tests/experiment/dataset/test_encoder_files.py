@@ -7,7 +7,7 @@ import soundfile
 from nearsong.audio import Chroma, DeltaMFCC, MelLevels, load_frames
 from nearsong.errors import DatasetError, EncoderNotInstalledError, InvalidInputError
 from nearsong.experiment import Dataset
-from nearsong.experiment.run.encoders import DEFAULT_ENCODERS, choose_encoders
+from nearsong.experiment.run.encoders import DEFAULT_ENCODERS, choose_encoders, is_available
 from nearsong.model.encoders import ENCODERS, encoder_class
 
 
@@ -129,6 +129,9 @@ def test_the_default_encoders_are_those_the_data_set_allows(frames_folder, folde
     expected = [name for name in DEFAULT_ENCODERS if name in ENCODERS and
                 ENCODERS[name].default_features().key == DeltaMFCC().key]  # fmt: skip
     assert list(choose_encoders(data, ())) == expected
+    np.save(frames_folder / "spectral_pattern.npy", np.ones((3, 2)))
+    assert is_available(Dataset.open(frames_folder), "spectral_pattern")
+    assert "spectral_pattern" in choose_encoders(Dataset.open(frames_folder), ())
 
 
 def test_vectors_instead_of_sound_are_the_encoder_vectors(folder):

@@ -20,10 +20,10 @@ from nearsong.types import FloatArray
 DATASET_VECTORS = "vectors"
 """Name of the vectors of a data set without sound; their columns are scaled by the training songs."""
 
-SCALED_BY_CODEBOOK_SET: frozenset[str] = frozenset()
+SCALED_BY_CODEBOOK_SET = frozenset({"spectral_pattern"})
 """Encoders whose last step is to scale each column by the codebook set; files hold their vectors before it."""
 
-GIVEN_WEIGHTS: dict[str, float] = {}
+GIVEN_WEIGHTS = {"spectral_pattern": 0.25}
 """Squared weight of vectors that are a file of the data set, by encoder; others are weighted by a ratio."""
 
 GIVEN_RATIOS = {"musicnn": 1.5}

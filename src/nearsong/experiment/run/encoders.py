@@ -7,7 +7,7 @@ from nearsong.experiment.dataset.dataset import Dataset
 from nearsong.experiment.methods.encoders import DATASET_VECTORS
 from nearsong.model.encoders import ENCODERS, OPTIONAL_ENCODERS, encoder_class
 
-DEFAULT_ENCODERS = ("gaussian", "fisher", "texture", "chroma")
+DEFAULT_ENCODERS = ("gaussian", "fisher", "texture", "chroma", "spectral_pattern")
 """Encoders of a run unless it names them, where the data set allows: those that pay on the data measured."""
 
 COMPUTED_ENCODERS = tuple(name for name in (*ENCODERS, *OPTIONAL_ENCODERS) if name != DATASET_VECTORS)

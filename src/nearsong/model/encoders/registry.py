@@ -17,6 +17,7 @@ from nearsong.model.encoders.pretrained.musicnn_mel import MusicnnMel
 from nearsong.model.encoders.pretrained.onnx import OnnxEncoder
 from nearsong.model.encoders.pretrained.onnx_input import OnnxInput
 from nearsong.model.encoders.pretrained.vectors import NoFrames, VectorsEncoder
+from nearsong.model.encoders.spectral_pattern import SpectralPatternEncoder
 from nearsong.model.encoders.texture import TextureEncoder
 from nearsong.model.file_format import Arrays, load_bytes, load_file
 
@@ -28,6 +29,7 @@ ENCODERS: dict[str, type[SongEncoder]] = {
         FisherEncoder,
         TextureEncoder,
         ChromaEncoder,
+        SpectralPatternEncoder,
     )
 }  # fmt: skip
 
@@ -56,7 +58,7 @@ FEATURES: dict[str, type[FrameFeatures]] = {
 
 DEFAULT_ENCODERS = tuple(
     name
-    for name in ("codewords", "gaussian", "fisher", "texture", "chroma")
+    for name in ("codewords", "gaussian", "fisher", "texture", "chroma", "spectral_pattern")
     if name in ENCODERS
 )  # fmt: skip
 """The encoders of a new library, unless others are chosen: what sound alone pays for with hardly any time."""

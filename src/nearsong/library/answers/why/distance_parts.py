@@ -39,6 +39,7 @@ PART_WORDS = {
     "texture": "texture",
     "chroma_gaussian": "harmony",
     "chroma_fisher": "kinds of chords",
+    "spectral_pattern": "spectrum",
     "musicnn": "character",
 }
 """Part of a song vector -> how users read it."""
