@@ -15,6 +15,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
   let chosen = 0;
   let timer = 0;
   let asked = null;
+  let outdated = false; // the offers are of an earlier text
   const list = h("ul", {
     class: "picker-list",
     role: "listbox",
@@ -38,6 +39,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
     on: {
       input: () => {
         clearTimeout(timer);
+        outdated = true;
         timer = setTimeout(ask, wait);
       },
       focus: () => input.value && ask(),
@@ -50,6 +52,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
 
   async function ask() {
     const text = input.value.trim();
+    clearTimeout(timer);
     asked?.abort();
     if (!text) return close();
     asked = new AbortController();
@@ -61,7 +64,14 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
       return show(error.detail || "Something went wrong.");
     }
     chosen = 0;
+    outdated = false;
     show(offers.length ? "" : "No matches.");
+  }
+
+  // The first song for what is in the field now, though the user was faster than the search.
+  async function takeNewest() {
+    if (outdated) await ask();
+    if (!outdated) take(chosen);
   }
 
   function show(note) {
@@ -100,6 +110,8 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
   function close() {
     asked?.abort();
     clearTimeout(timer);
+    offers = [];
+    outdated = false;
     replace(list);
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
@@ -110,7 +122,6 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
     const offer = offers[at];
     if (!offer) return;
     input.value = "";
-    offers = [];
     close();
     pick(offer);
   }
@@ -121,7 +132,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
     if (step && open && offers.length) {
       chosen = (chosen + step + offers.length) % offers.length;
       point();
-    } else if (event.key === "Enter" && open) take(chosen);
+    } else if (event.key === "Enter" && (open || outdated)) takeNewest();
     else if (event.key === "Escape" && (open || input.value)) {
       if (!open) input.value = "";
       close();
