@@ -116,6 +116,29 @@ def test_batches_with_the_same_seed_give_the_same_bytes():
     assert other.tobytes() != first.tobytes()
 
 
+@may_not_converge
+def test_a_path_in_batches_is_as_good_as_fits_in_batches_and_never_ranks_all_queries_at_once():
+    X, labels = planted(400, seed=1)
+    learner = MetricLearningToRank(batch_size=50, max_rounds=120, random_state=0)
+    unbatched, counted = RankingOracle.cutting_plane, []
+
+    def counting(oracle, factor, batch=None):
+        counted.append(len(oracle.queries.usable) if batch is None else len(batch))
+        return unbatched(oracle, factor, batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RankingOracle, "cutting_plane", counting)
+        path = learner.fit_path(X, labels, Cs=[3.0, 30.0, 300.0])
+    assert counted and max(counted) == 50
+    for fitted in path:
+        alone = clone(learner).set_params(C=fitted.C).fit(X, labels)
+        assert np.isnan(fitted.gap_) and {record.phase for record in fitted.history_[-20:]} == {"batch"}
+        assert fitted.objective_ == pytest.approx(alone.objective_, rel=0.1)
+        assert label_scores(fitted.transform(X), labels).auc > label_scores(X, labels).auc + 0.1
+    largest = clone(learner).set_params(C=300.0).fit(X, labels)  # where the path begins
+    np.testing.assert_array_equal(path[-1].components_, largest.components_)
+
+
 @pytest.mark.parametrize("batch_size", [40, 41, 10_000])
 def test_a_batch_of_all_songs_is_the_full_fit(batch_size):
     learner, X, labels = small()

@@ -1,7 +1,7 @@
 """Vectors + relevant songs -> a metric: metric learning to rank as a scikit-learn estimator (paper II-B)."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -153,26 +153,7 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         X = check_magnitude(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), "X")
         queries = _query_set(X, y, ignored)
         self._warn_about_skipped(queries)
-        start = self._start()
-        batch = self._batch_size(len(X))
-        if batch is None:
-            with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
-                solution = solver.solve(self.C, self.tol, self.max_rounds, start, self._report)
-        else:
-            random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            settings = BatchSettings(batch, self.tol, self.max_rounds)
-            solution = solve_in_batches(
-                X,
-                queries,
-                self.loss,
-                self._cut(),
-                self.diagonal,
-                self.C,
-                settings,
-                random,
-                start,
-                self._report,
-            )
+        (solution,) = self._solutions(X, queries, [self.C], self._start())
         return self._store(solution, queries)
 
     def fit_path(
@@ -181,7 +162,7 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """Fit a copy for every C, which is cheaper than separate fits.
 
         Cutting planes do not depend on C, so all values share them, and each fit starts from the metric of the next
-        larger C.
+        larger C. With batches (see ``batch_size``) only the start is shared.
 
         Parameters
         ----------
@@ -204,17 +185,43 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         queries = _query_set(X, y, ignored)
         self._warn_about_skipped(queries)
         path = []
-        start: FloatArray | None = None
-        with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
-            for C in reversed(values):
-                solution = solver.solve(C, self.tol, self.max_rounds, start, self._report)
-                fitted = type(self)(**{**self.get_params(deep=False), "C": C})
-                fitted.n_features_in_ = X.shape[1]
-                if hasattr(self, "feature_names_in_"):
-                    fitted.feature_names_in_ = self.feature_names_in_
-                path.append(fitted._store(solution, queries, quiet_zero=True))
-                start = solution.factor
+        for C, solution in zip(reversed(values), self._solutions(X, queries, values[::-1]), strict=True):
+            fitted = type(self)(**{**self.get_params(deep=False), "C": C})
+            fitted.n_features_in_ = X.shape[1]
+            if hasattr(self, "feature_names_in_"):
+                fitted.feature_names_in_ = self.feature_names_in_
+            path.append(fitted._store(solution, queries, quiet_zero=True))
         return path[::-1]
+
+    def _solutions(
+        self, X: FloatArray, queries: QuerySet, Cs: Sequence[float], start: FloatArray | None = None
+    ) -> Iterator[Solution]:
+        """Solve for each C in turn, from the metric of the one before; in batches if there are many songs."""
+        batch = self._batch_size(len(X))
+        if batch is None:
+            with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
+                for C in Cs:
+                    solution = solver.solve(C, self.tol, self.max_rounds, start, self._report)
+                    start = solution.factor
+                    yield solution
+            return
+        settings = BatchSettings(batch, self.tol, self.max_rounds)
+        seed = check_random_state(self.random_state).randint(2**31)
+        for C in Cs:
+            solution = solve_in_batches(
+                X,
+                queries,
+                self.loss,
+                self._cut(),
+                self.diagonal,
+                C,
+                settings,
+                np.random.default_rng(seed),  # the same batches for each C
+                start,
+                self._report,
+            )
+            start = solution.factor
+            yield solution
 
     def transform(self, X: Any) -> FloatArray:
         """Project songs so that Euclidean distance is the learned one: ``X @ components_.T``.
