@@ -5,11 +5,12 @@ One JSON line a case, each measured on one core.
 ``mfcc``: seconds of ``DeltaMFCC.transform`` and of librosa for the same frames; ``ratio`` is librosa's time to ours.
 ``features_NAME``: CPU milliseconds of the frames of 30 seconds, and of Fourier transforms of as many windows of that
 size alone, by scipy in single precision, 16 at a time; ``ratio`` is the first to the second.
-``scan_FORMAT``: seconds of decoding and resampling whole files, and of all that a scan does (decoding, frames,
-histograms with 1,024 codewords) for tau = 1 and 4; ``ratio`` is the scan's time to decoding's. Reading WAV costs
-next to nothing, so what comes after it is a larger share there.
-``peers``: songs a second from file to vector, of ours and of other programs for similar music, each in a process
-of its own and on complete songs. pymusly brings no decoder; it gets the samples that ours decodes, in that time.
+``scan_FORMAT``: seconds of decoding and resampling whole files, and of all that a scan does: with all default
+encoders (``default_ratio``), and with the paper's histograms of 1,024 codewords alone for tau = 1 and 4; ratios are
+the scan's time to decoding's. Reading WAV costs next to nothing, so what comes after it is a larger share there.
+``peers``: songs a second from file to vector, of ours, with all default encoders and with codewords alone, and of
+other programs for similar music, each in a process of its own and on complete songs. pymusly brings no decoder; it
+gets the samples that ours decodes, in that time.
 ``convert_FORM``: seconds of converting files for a player that cannot play them, to FLAC or to MP3 of 128 kbit/s, and
 of decoding and resampling the same files as a scan does; ``ratio`` is the first to the second.
 ``memory``: peak of a scan's worker process on one very long file, and what it holds before it opens the file.
@@ -32,6 +33,7 @@ from functools import partial
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
+from signal import SIGILL
 from time import perf_counter, process_time
 from typing import Any
 
@@ -53,8 +55,10 @@ from nearsong.audio import (
 )
 from nearsong.audio.convert import AudioFormat, convert_file, identity_of
 from nearsong.encoding import Codebook
+from nearsong.library.models.fit_encoder import fit_encoders
 from nearsong.model import SimilarityModel
-from nearsong.model.encoders import encode_file
+from nearsong.model.encoders import SongEncoder, encode_file, joined, read_encoder
+from nearsong.model.encoders.registry import DEFAULT_ENCODERS
 
 CACHE = Path(__file__).parent / ".music"
 TAUS = (1, 4)
@@ -82,8 +86,11 @@ PROFILES: dict[str, dict[str, Any]] = {
 ALLOWED = {"ratio": 1.5, "peak_mb": 500}
 """What a scan may take compared with decoding, and a worker of memory."""
 
-PEERS = {"nearsong": "nearsong", "bliss-audio": "bliss_audio", "pymusly": "pymusly"}
-"""Program -> its module."""
+PAPER = "nearsong-codewords"
+"""nearsong with the paper's encoder alone."""
+
+PEERS = {"nearsong": "nearsong", PAPER: "nearsong", "bliss-audio": "bliss_audio", "pymusly": "pymusly"}
+"""Program -> its module; nearsong with all default encoders."""
 
 
 @dataclass
@@ -105,6 +112,11 @@ class Music:
             codebook = Codebook(self.sizes["codewords"]).fit(np.concatenate(songs))
             self._models = {tau: SimilarityModel.learn(codebook, songs, tau=tau) for tau in TAUS}
         return self._models[tau]
+
+    def default_encoders(self) -> SongEncoder:
+        """Return the encoders of a new library, fitted to these songs."""
+        fitted = fit_encoders(DEFAULT_ENCODERS, [str(path) for path in self.songs], seed=0)
+        return joined([fitted[name] for name in DEFAULT_ENCODERS])
 
 
 def find_music(profile: str, folder: str | None, work: Path) -> Music:
@@ -211,10 +223,9 @@ def measure_features(music: Music) -> Iterator[dict[str, Any]]:
 
 
 def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
-    models = [music.model(tau) for tau in TAUS]
+    encode = [music.default_encoders().encode, *(music.model(tau).encode for tau in TAUS)]
     for ending in FORMATS:
         files = music.as_format(ending)
-        encode = [model.encode for model in models]
         analyse: list[Callable[[Path], object]] = [lambda path: deque(stream_audio(path), maxlen=0), *encode]
         with one_core():
             for work in analyse:
@@ -233,10 +244,12 @@ def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
             "music": music.name,
             "codewords": music.sizes["codewords"],
             "decode_seconds": round(decoding, 3),
-            "seconds": round(scans[0], 3),
-            "ratio": round(scans[0] / decoding, 3),
-            "tau_4_seconds": round(scans[1], 3),
-            "tau_4_ratio": round(scans[1] / decoding, 3),
+            "default_seconds": round(scans[0], 3),
+            "default_ratio": round(scans[0] / decoding, 3),
+            "seconds": round(scans[1], 3),
+            "ratio": round(scans[1] / decoding, 3),
+            "tau_4_seconds": round(scans[2], 3),
+            "tau_4_ratio": round(scans[2] / decoding, 3),
             "songs_a_second": round(len(files) / scans[0], 2),
             "times_real_time": round(length / scans[0]),
         }
@@ -279,7 +292,7 @@ def measure_convert(music: Music) -> Iterator[dict[str, Any]]:
 # ---- other programs
 
 
-def analysis_of(program: str, model: str) -> Callable[[str], object]:
+def analysis_of(program: str, encoders: Path) -> Callable[[str], object]:
     """Return what makes a vector of a file; imports nothing but that program."""
     if program == "bliss-audio":
         from bliss_audio import Song
@@ -291,37 +304,43 @@ def analysis_of(program: str, model: str) -> Callable[[str], object]:
         jukebox = MuslyJukebox("timbre", "none")
         # a list: it takes the numbers of an array one by one, which is slower
         return lambda path: jukebox.track_from_audiodata(load_audio(path).tolist())
-    return SimilarityModel.load(model).encode
+    return read_encoder((encoders / program).read_bytes()).encode
 
 
-def analyse_in_this_process(program: str, model: str, files: list[str]) -> list[float]:
+def analyse_in_this_process(program: str, encoders: str, files: list[str]) -> list[float]:
     with one_core():
-        analyse = analysis_of(program, model)
+        analyse = analysis_of(program, Path(encoders))
         analyse(files[0])  # loads, compiles
         return [wall(partial(analyse, path)) for path in files]
 
 
 def measure_peers(music: Music) -> Iterator[dict[str, Any]]:
-    files, model = [str(path) for path in music.as_format("ogg")], str(music.folder / "model")
-    music.model(1).save(model)
-    programs = [program for program, module in PEERS.items() if find_spec(module)]
-    seconds: dict[str, list[list[float]]] = {program: [] for program in programs}
+    files = [str(path) for path in music.as_format("ogg")]
+    for program, encoder in (("nearsong", music.default_encoders()), (PAPER, music.model(1).encoder)):
+        (music.folder / program).write_bytes(encoder.to_bytes())
+    seconds: dict[str, list[list[float]]] = {program: [] for program, module in PEERS.items() if find_spec(module)}
+    missing = {program: "not installed" for program in PEERS if program not in seconds}
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     for _ in range(music.sizes["rounds"]):
-        for program in programs:
-            command = [sys.executable, "-W", "ignore", __file__, "--analyse", program, model, *files]
-            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        for program in [program for program in seconds if program not in missing]:
+            command = [sys.executable, "-W", "ignore", __file__, "--analyse", program, str(music.folder), *files]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+            if done.returncode == -SIGILL:  # compiled for newer processors
+                missing[program] = "does not run on this processor"
+                continue
+            done.check_returncode()
             seconds[program].append(json.loads(done.stdout.splitlines()[-1]))
     line: dict[str, Any] = {"case": "peers", "songs": len(files), "music": music.name}
     line["audio_seconds"] = round(sum(seconds_of(path) for path in music.as_format("ogg")))
-    speed = {program: len(files) / np.min(runs, axis=0).sum() for program, runs in seconds.items()}
+    speed = {
+        program: len(files) / np.min(runs, axis=0).sum()
+        for program, runs in seconds.items()
+        if program not in missing
+    }
     for program in PEERS:
         name = program.replace("-", "_")
-        if program not in speed:
-            line[f"{name}_songs_a_second"] = "not installed"
-            continue
-        line[f"{name}_songs_a_second"] = round(speed[program], 2)
-        if program != "nearsong":
+        line[f"{name}_songs_a_second"] = missing[program] if program in missing else round(speed[program], 2)
+        if program in speed and program != "nearsong":
             line[f"ratio_to_{name}"] = round(speed["nearsong"] / speed[program], 2)
     yield line
 
@@ -376,8 +395,8 @@ def main() -> None:
     parser.add_argument("--analyse", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.analyse:
-        program, model, *files = arguments.analyse
-        print(json.dumps(analyse_in_this_process(program, model, files)))
+        program, encoders, *files = arguments.analyse
+        print(json.dumps(analyse_in_this_process(program, encoders, files)))
         return
     with tempfile.TemporaryDirectory() as folder:
         music = find_music(arguments.profile, arguments.music, Path(folder))
