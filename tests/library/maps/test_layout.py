@@ -160,6 +160,16 @@ def test_a_group_at_two_positions_is_named_twice_and_strays_do_not_count():
     assert [(label.songs, round(label.x, 1)) for label in labels] == [(40, 0.2), (30, 0.8)]
 
 
+def test_a_group_that_is_spread_out_has_a_label_too_and_one_in_small_pieces_only_one():
+    random = np.random.default_rng(0)
+    spread = 0.5 + 0.2 * random.uniform(-1, 1, size=(33, 2))
+    (label,) = group_labels(spread, [0] * 33)
+    assert label.songs >= 33 / 5 and abs(label.x - 0.5) < 0.2 and abs(label.y - 0.5) < 0.2
+    corners = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9], [0.5, 0.5]])
+    pieces = np.repeat(corners, [4, 3, 3, 3, 2], axis=0) + 0.01 * random.normal(size=(15, 2))
+    assert [(label.songs, round(label.x, 1)) for label in group_labels(pieces, [0] * 15)] == [(4, 0.1)]
+
+
 def test_songs_without_a_group_and_groups_of_two_have_no_name():
     assert group_labels(np.full((8, 2), 0.5), [-1] * 6 + [3] * 2) == []
     assert group_labels(np.empty((0, 2)), []) == []

@@ -271,7 +271,9 @@ class GroupLabel:
 
 _GRID_CELLS = 48  # cells per side of the density grid
 _CLUSTER_RADIUS = 0.06
+_MAX_CLUSTER_RADIUS = 0.24  # of a group that is nowhere denser
 _MAX_LABELS = 3  # per group
+_MIN_FURTHER_SONGS = 5  # of a second or third cluster
 
 
 def group_labels(
@@ -317,7 +319,7 @@ def group_labels(
 
 def _clusters(points: npt.NDArray[np.float64]) -> Iterator[tuple[float, float, int, float]]:
     """Yield centre, size and radius of the densest cluster of a group, then of the rest while it is large enough."""
-    total = len(points)
+    least, radius, found = max(3.0, len(points) / 5), _CLUSTER_RADIUS, False
     for _ in range(_MAX_LABELS):
         cell = np.minimum((points * _GRID_CELLS).astype(np.int64), _GRID_CELLS - 1)
         filled = np.bincount(cell[:, 1] * _GRID_CELLS + cell[:, 0], minlength=_GRID_CELLS**2).reshape(
@@ -327,14 +329,27 @@ def _clusters(points: npt.NDArray[np.float64]) -> Iterator[tuple[float, float, i
         # among equal cells the fuller one
         row, column = np.unravel_index((dense * 100 + filled).argmax(), dense.shape)
         middle = (np.array([column, row]) + 0.5) / _GRID_CELLS
-        for _ in range(3):
-            near = np.linalg.norm(points - middle, axis=1) < _CLUSTER_RADIUS
-            if near.any():
-                middle = points[near].mean(axis=0)
-        if near.sum() < max(3, total / 5):
+        near, middle = _around(points, middle, radius)
+        while near.sum() < least and 2 * radius <= _MAX_CLUSTER_RADIUS and not found:
+            radius *= 2
+            near, middle = _around(points, middle, radius)
+        if near.sum() < least:
             break
+        found = True
         reach = float(np.sqrt(((points[near] - middle) ** 2).sum(axis=1).mean()))
         yield float(middle[0]), float(middle[1]), int(near.sum()), reach
-        points = points[~near & (np.linalg.norm(points - middle, axis=1) > 2 * _CLUSTER_RADIUS)]
-        if len(points) < 3:
+        points = points[~near & (np.linalg.norm(points - middle, axis=1) > 2 * radius)]
+        least = max(least, _MIN_FURTHER_SONGS)
+        if len(points) < least:
             break
+
+
+def _around(
+    points: npt.NDArray[np.float64], middle: npt.NDArray[np.float64], radius: float
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Return which points are near a centre, and the centre moved to their middle."""
+    for _ in range(3):
+        near = np.linalg.norm(points - middle, axis=1) < radius
+        if near.any():
+            middle = points[near].mean(axis=0)
+    return near, middle
