@@ -16,6 +16,9 @@ import pytest
 from nearsong.web.settings import ServeSettings
 
 
+TOKEN = "correct-horse-battery-staple-4242"
+
+
 @pytest.fixture
 def started(monkeypatch):
     """Return the calls of `serve`, which does nothing."""
@@ -28,9 +31,9 @@ def started(monkeypatch):
 
 def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     result = nearsong(
-        "serve", "--host", "0.0.0.0", "--port", 9000, "--token", "correct-horse-42", "--host-name", "music.example",
-        "--host-name", "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie",
-        "--log", "--open", "--no-plays",
+        "serve", "--host", "0.0.0.0", "--port", 9000, "--token", TOKEN, "--host-name", "music.example", "--host-name",
+        "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie",
+        "--log", "--open", "--no-plays", "--trusted-proxy", "10.0.0.2", "--trusted-proxy", "fd00::/8",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -39,13 +42,14 @@ def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     assert settings == ServeSettings(
         "0.0.0.0",
         9000,
-        "correct-horse-42",
+        TOKEN,
         names,
         7,
         save_uploads=tmp_path,
         plays=False,
         secure_cookie=True,
         verbose=True,
+        trusted_proxies=("10.0.0.2", "fd00::/8"),
     )
     assert more["browser"] is True
 
@@ -62,10 +66,20 @@ def test_a_missing_library_is_created_and_reported_the_first_time(nearsong, star
 
 def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, started, tmp_path):
     address = tmp_path / "library.sqlite"
-    nearsong("serve", library=address, NEARSONG_TOKEN="from-the-environment")
-    nearsong("serve", "--token", "from-the-command", library=address, NEARSONG_TOKEN="from-the-environment")
+    nearsong("serve", library=address, NEARSONG_TOKEN="from-the-environment-0123456789abcdef")
+    nearsong(
+        "serve",
+        "--token",
+        "from-the-command-line-0123456789abcdef",
+        library=address,
+        NEARSONG_TOKEN="from-the-environment-0123456789abcdef",
+    )
     nearsong("serve", library=address, NEARSONG_TOKEN="")
-    assert [settings.token for _, settings, _ in started] == ["from-the-environment", "from-the-command", None]
+    assert [settings.token for _, settings, _ in started] == [
+        "from-the-environment-0123456789abcdef",
+        "from-the-command-line-0123456789abcdef",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,11 +87,15 @@ def test_the_token_may_come_from_the_environment_and_the_option_wins(nearsong, s
     [
         (["--host", "0.0.0.0"], "can be reached by others, so a token is needed"),
         (["--host-name", "music.example"], "so a token is needed"),
-        (["--token", "short"], "could be guessed"),
+        (["--token", "short"], "could be guessed; use 32 or more random letters and digits, as in"),
+        (["--trusted-proxy", "proxy"], "proxy is not an address or a network"),
         (["--port", "99999"], "99999 is not a port; choose one from 1024 to 65535, or 0 for any free one."),
         (["--host", ""], "the host is empty; use 127.0.0.1, or 0.0.0.0 for all addresses."),
         (["--upload-megabytes", "0"], "upload_megabytes"),
-        (["--host", "no.such.host.invalid", "--token", "correct-horse-42"], "is not an address of this machine"),
+        (
+            ["--host", "no.such.host.invalid", "--token", TOKEN],
+            "is not an address of this machine",
+        ),
     ],
 )
 def test_an_invalid_option_is_one_line_and_exit_code_2(nearsong, tmp_path, arguments, words):
@@ -97,7 +115,7 @@ def test_a_port_in_use_is_one_line(nearsong, tmp_path):
     )
 
 
-@pytest.mark.parametrize("token", [None, "correct-horse-42"])
+@pytest.mark.parametrize("token", [None, TOKEN])
 def test_it_prints_its_address_serves_and_ends_cleanly_on_ctrl_c(trained_file, tmp_path, token):
     library = shutil.copy(trained_file, tmp_path / "library.sqlite")
     command = [sys.executable, "-m", "nearsong", "--library", str(library), "serve", "--port", "0"]

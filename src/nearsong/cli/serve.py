@@ -13,11 +13,19 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; all but 127.0.0.1 need a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8337,
     token: Annotated[
-        str | None, typer.Option(help="Access token of 12 or more characters; safer in NEARSONG_TOKEN.")
+        str | None, typer.Option(help="Access token of 32 or more characters; safer in NEARSONG_TOKEN.")
     ] = None,
     host_name: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Another host name of the service, such as a proxy's; repeatable."),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address or network of a proxy whose X-Forwarded headers count; default with --host-name: this "
+            "computer. Repeatable.",
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     upload_megabytes: Annotated[int, typer.Option(help="Largest upload, in MB.")] = 200,
@@ -40,7 +48,7 @@ def serve(
     For example:
 
         nearsong serve --open
-        NEARSONG_TOKEN=$(openssl rand -hex 16) nearsong serve --host 0.0.0.0
+        NEARSONG_TOKEN=$(openssl rand -hex 32) nearsong serve --host 0.0.0.0
     """
     from nearsong.web.server import serve as run
     from nearsong.web.settings import TOKEN_VARIABLE, ServeSettings
@@ -56,6 +64,7 @@ def serve(
         plays=plays,
         secure_cookie=secure_cookie,
         verbose=log,
+        trusted_proxies=tuple(trusted_proxy or ()),
     )
     console = output()
     with open_library(library, create=True) as lib:

@@ -89,7 +89,8 @@ def configuration(service: Service) -> uvicorn.Config:
         log_level="info" if settings.verbose else "warning",
         server_header=False,
         date_header=True,
-        proxy_headers=bool(settings.host_names),
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         http=HeadTimeoutProtocol,
         limit_concurrency=max_connections(file_limit()),
@@ -133,7 +134,8 @@ def _listen_error(settings: ServeSettings, error: OSError) -> str:
 def address_of(settings: ServeSettings, port: int) -> str:
     """Return the address to open in a browser.
 
-    >>> address_of(ServeSettings(), 8337), address_of(ServeSettings(host="0.0.0.0", token="x" * 12), 80)
+    >>> everywhere = ServeSettings(host="0.0.0.0", token="0123456789abcdef" * 2)
+    >>> address_of(ServeSettings(), 8337), address_of(everywhere, 80)
     ('http://127.0.0.1:8337/', 'http://localhost:80/')
     """
     host = settings.host.strip("[]")

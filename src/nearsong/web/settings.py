@@ -5,10 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearsong.errors import InvalidInputError
+from nearsong.names import count
 from nearsong.validation import check_count
 
 TOKEN_VARIABLE = "NEARSONG_TOKEN"
-MIN_TOKEN_CHARACTERS = 12
+MIN_TOKEN_CHARACTERS = 32
+"""Characters of a token of 128 bits, if each may be one of 16, as in hexadecimal numbers."""
+
+MIN_TOKEN_DIGITS = 39
+"""The same for a token of decimal digits only."""
+
+MIN_DIFFERENT_CHARACTERS = 6
+LOCAL_PROXIES = ("127.0.0.1", "::1")
 PORT = 8337
 
 
@@ -44,6 +52,8 @@ class ServeSettings:
         Whether the cookie is for HTTPS alone.
     verbose : bool
         Whether to log each request.
+    trusted_proxies : tuple of str
+        Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
     """
 
     host: str = "127.0.0.1"
@@ -60,6 +70,7 @@ class ServeSettings:
     plays: bool = True
     secure_cookie: bool = False
     verbose: bool = False
+    trusted_proxies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.host.strip("[] "):
@@ -70,18 +81,23 @@ class ServeSettings:
                 f"{self.port} is not a port; choose one from 1024 to 65535, or 0 for any free one."
             )
         check_count(self.upload_megabytes, "upload_megabytes")
+        for proxy in self.trusted_proxies:
+            _networks_of(proxy)
         if self.token is not None:
             _check_token(self.token)
-        elif not self.is_loopback:
+        elif (reason := self._why_reachable()) is not None:
             raise InvalidInputError(
-                f"{self.host} can be reached by others, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more "
-                f"characters with --token or {TOKEN_VARIABLE}, or listen on 127.0.0.1."
+                f"{reason}, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more characters with --token or "
+                f"{TOKEN_VARIABLE}" + ("." if self.is_loopback else ", or listen on 127.0.0.1.")
             )
-        elif self.host_names:
-            raise InvalidInputError(
-                f"--host-name lets others connect, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more "
-                f"characters with --token or {TOKEN_VARIABLE}."
-            )
+
+    def _why_reachable(self) -> str | None:
+        """Return why others can connect; None if they cannot."""
+        if not self.is_loopback:
+            return f"{self.host} can be reached by others"
+        if self.host_names:
+            return "--host-name lets others connect"
+        return "--trusted-proxy lets others connect" if self.trusted_proxies else None
 
     @property
     def is_loopback(self) -> bool:
@@ -96,14 +112,41 @@ class ServeSettings:
     @property
     def can_add_folders(self) -> bool:
         """Whether clients may scan new folders: only if nobody but this machine's users can connect."""
-        return self.is_loopback and not self.host_names
+        return self._why_reachable() is None
+
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """The networks of trusted proxies: those given, or with another host name one on this machine."""
+        given = self.trusted_proxies or (LOCAL_PROXIES if self.host_names else ())
+        return tuple(str(network) for proxy in given for network in _networks_of(proxy))
+
+
+def _networks_of(proxy: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Return the network of a proxy; one of IPv4 also in the form that it has on an IPv6 socket."""
+    try:
+        network = ipaddress.ip_network(proxy)
+    except ValueError:
+        raise InvalidInputError(
+            f"{proxy} is not an address or a network; give --trusted-proxy one such as 10.0.0.2 or 10.0.0.0/8."
+        ) from None
+    if isinstance(network, ipaddress.IPv6Network):
+        return [network]
+    return [network, ipaddress.IPv6Network(f"::ffff:{network.network_address}/{96 + network.prefixlen}")]
 
 
 def _check_token(token: str) -> None:
+    """Refuse a token that could be guessed, or that a header cannot hold."""
+    n_different, weakness = len(set(token)), None
     if len(token) < MIN_TOKEN_CHARACTERS:
+        weakness = f"has {len(token)} characters"
+    elif token.isdecimal() and len(token) < MIN_TOKEN_DIGITS:
+        weakness = f"has {len(token)} digits"
+    elif n_different < MIN_DIFFERENT_CHARACTERS:
+        weakness = f"repeats {count(n_different, 'character')}"
+    if weakness is not None:
         raise InvalidInputError(
-            f"the token has {len(token)} characters and could be guessed; use {MIN_TOKEN_CHARACTERS} or more, as in "
-            "the output of `openssl rand -hex 16`."
+            f"the token {weakness} and could be guessed; use {MIN_TOKEN_CHARACTERS} or more random letters and "
+            "digits, as in the output of `openssl rand -hex 32`."
         )
     if not (token.isascii() and token.isprintable()) or token != token.strip():
         raise InvalidInputError(

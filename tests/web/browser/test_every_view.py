@@ -69,7 +69,7 @@ def test_what_opens_is_accessible_and_fits_too(visit, served, mode):
 
 
 def test_the_page_for_the_token_is_accessible(visit, serving, trained):
-    with serving(trained, token="correct-horse-battery") as address:
+    with serving(trained, token="correct-horse-battery-staple-4242") as address:
         page = visit(address)
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert serious(page) == []

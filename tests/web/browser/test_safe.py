@@ -25,7 +25,7 @@ HOSTILE = [
     "a\u0301\u0302\u0303\u0304\u0305\u0306\u0307\u0308" * 12,
     "",
 ]
-TOKEN = "correct-horse-battery"
+TOKEN = "correct-horse-battery-staple-4242"
 
 
 @pytest.fixture(scope="module")

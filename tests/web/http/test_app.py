@@ -221,7 +221,7 @@ def test_an_address_that_is_taken_is_reported_in_one_line(trained):
         with pytest.raises(ValueError, match=r"port \d+ is in use; choose another with --port"):
             listen(taken)
     with pytest.raises(ValueError, match="is not an address of this machine"):
-        listen(ServeSettings(host="no.such.host.invalid", token="x" * 12))
+        listen(ServeSettings(host="no.such.host.invalid", token="0123456789abcdef" * 2))
 
 
 def test_the_address_is_one_that_a_browser_can_open():

@@ -27,8 +27,10 @@ def test_status_counts_what_the_library_holds(client, trained):
 
 
 def test_settings_are_shown(make_client, tmp_path):
-    client = make_client(token="correct-horse-42", host="0.0.0.0", save_uploads=tmp_path, upload_megabytes=7)
-    found = client.get("/api/v1/status", headers={"Authorization": "Bearer correct-horse-42"}).json()
+    client = make_client(
+        token="correct-horse-battery-staple-4242", host="0.0.0.0", save_uploads=tmp_path, upload_megabytes=7
+    )
+    found = client.get("/api/v1/status", headers={"Authorization": "Bearer correct-horse-battery-staple-4242"}).json()
     assert (found["can_add_folders"], found["can_save_uploads"], found["upload_megabytes"]) == (False, True, 7)
 
 
@@ -38,9 +40,12 @@ def test_a_library_at_an_address_of_its_own_is_shown_to_this_machine_only(client
     monkeypatch.setenv("NEARSONG_LIBRARY", address)
     assert client.get("/api/v1/status").json()["library"] is None
     monkeypatch.delenv("NEARSONG_LIBRARY")
-    remote = make_client(token="correct-horse-42", host="0.0.0.0")
+    remote = make_client(token="correct-horse-battery-staple-4242", host="0.0.0.0")
     assert (
-        remote.get("/api/v1/status", headers={"Authorization": "Bearer correct-horse-42"}).json()["library"] is None
+        remote.get("/api/v1/status", headers={"Authorization": "Bearer correct-horse-battery-staple-4242"}).json()[
+            "library"
+        ]
+        is None
     )
 
 

@@ -12,7 +12,7 @@ from nearsong.web.subsonic.auth import check_credentials, is_right
 from nearsong.web.subsonic.envelope import ProtocolError
 from nearsong.web.subsonic.parameters import Parameters
 
-TOKEN = "correct-horse-battery"
+TOKEN = "correct-horse-battery-staple-4242"
 WRONG_TOKENS_PER_MINUTE = 3
 
 
@@ -83,18 +83,24 @@ def test_no_other_password_is_known_in_any_form(password, salt):
     assert is_right(TOKEN, Parameters([("apiKey", password)])) == expected
 
 
-def test_who_is_wrong_too_often_waits_even_with_the_right_password_and_nobody_else_does():
+@pytest.mark.parametrize("wrong", [{"p": "wrong"}, salted("wrong", "salt"), {"p": "enc:zz"}])
+def test_who_is_wrong_too_often_waits_with_wrong_passwords_alone(wrong):
     failures = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60)
     for _ in range(WRONG_TOKENS_PER_MINUTE):
         with pytest.raises(ProtocolError, match="wrong user name"):
-            check({"u": "me", "p": "wrong"}, failures=failures)
-    for password in ("wrong", TOKEN):
+            check({"u": "me", **wrong}, failures=failures)
+    for _ in range(2):
         with pytest.raises(ProtocolError, match=r"too many wrong passwords; try again in \d+ s") as caught:
-            check({"u": "me", "p": password}, failures=failures)
+            check({"u": "me", **wrong}, failures=failures)
         assert caught.value.status == 429
         assert int(caught.value.headers["Retry-After"]) >= 1
-    assert check({"u": "me", "p": TOKEN}, failures=failures, client="192.0.2.2") == "me"
-    assert check({"u": "me", "p": TOKEN}) == "me"
+        with pytest.raises(ProtocolError, match="too many wrong passwords"):
+            check({"apiKey": "wrong"}, failures=failures)
+        for right in ({"p": TOKEN}, {"p": "enc:" + TOKEN.encode().hex()}, salted(TOKEN, "c19b2d")):
+            assert check({"u": "me", **right}, failures=failures) == "me"
+        assert check({"apiKey": TOKEN}, failures=failures) == "nearsong"
+    with pytest.raises(ProtocolError, match="wrong user name"):
+        check({"u": "me", **wrong}, failures=failures, client="192.0.2.2")
 
 
 def test_right_passwords_are_never_too_many():

@@ -14,7 +14,7 @@ from library_store import recorded_plays
 from nearsong.library import Library
 from rest_server import connected, serving
 
-TOKEN = "correct-horse-battery"
+TOKEN = "correct-horse-battery-staple-4242"
 
 
 @pytest.fixture(scope="module")

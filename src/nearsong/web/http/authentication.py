@@ -4,12 +4,11 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlencode
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from nearsong.web.http.origins import is_foreign
-from nearsong.web.http.problems import problem, problem_of
-from nearsong.web.http.rate_limits import RateLimit, client_of, too_many
+from nearsong.web.http.problems import ApiError, problem, problem_of
+from nearsong.web.http.rate_limits import RateLimit, spend
 
 COOKIE = "nearsong_session"
 COOKIE_SECONDS = 30 * 24 * 3600
@@ -47,14 +46,10 @@ class TokenAuthentication:
         return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self._token)
 
     def check_token(self, request: Request, text: str) -> bool:
-        """Say whether a text is the token; after too many wrong ones the answer is problem 429."""
-        client = failure_key(request)
-        wait = self.failures.wait(client)
-        if wait > 0:
-            raise too_many(wait, "wrong tokens")
+        """Say whether a text is the token; a wrong one after too many others is problem 429."""
         if self.is_token(text):
             return True
-        self.failures.take(client)
+        spend(self.failures, request, "wrong tokens")
         return False
 
     def has_session(self, request: Request) -> bool:
@@ -87,6 +82,12 @@ class TokenAuthentication:
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to a request without the token; None if it may pass."""
+        try:
+            return self._refusal(request)
+        except ApiError as error:
+            return problem_of(error)
+
+    def _refusal(self, request: Request) -> Response | None:
         path: str = request.scope["path"]  # never `request.url`, which is built from the Host header
         if path == "/" and "token" in request.query_params and request.method in SAFE_METHODS:
             return self._from_link(request)
@@ -99,14 +100,7 @@ class TokenAuthentication:
             return RedirectResponse("/login", 303, _NO_STORE)
         return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
 
-    def _too_often(self, request: Request) -> Response | None:
-        """Return the answer to an address that sent too many wrong tokens."""
-        wait = self.failures.wait(failure_key(request))
-        return problem_of(too_many(wait, "wrong tokens")) if wait > 0 else None
-
     def _from_bearer(self, request: Request, token: str) -> Response | None:
-        if (too_often := self._too_often(request)) is not None:
-            return too_often
         if self.check_token(request, token):
             return None
         return _unauthorised("wrong token: the service was started with another.", ', error="invalid_token"')
@@ -115,18 +109,10 @@ class TokenAuthentication:
         """Turn the token in a link into a cookie; an image or a frame of another page is refused unread."""
         if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
             return problem(403, "open a link with the token; it cannot be embedded.", "foreign-origin")
-        if (too_often := self._too_often(request)) is not None:
-            return too_often
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
         if not self.check_token(request, request.query_params["token"]):
             return RedirectResponse("/login?wrong=1", 303, _NO_STORE)
         return self.set_session(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
-
-
-def failure_key(request: HTTPConnection) -> str:
-    """Return what a wrong token is counted under; requests of other sites' pages cannot lock the user out."""
-    client = client_of(request)
-    return f"a page at {client}" if is_foreign(request.headers) else client
 
 
 def _is_open(path: str) -> bool:

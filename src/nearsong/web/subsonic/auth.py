@@ -10,9 +10,9 @@ import hmac
 
 from fastapi import Request
 
-from nearsong.web.http.authentication import failure_key
 from nearsong.web.http.origins import is_foreign
-from nearsong.web.http.rate_limits import RateLimit, too_many
+from nearsong.web.http.problems import ApiError
+from nearsong.web.http.rate_limits import RateLimit, spend
 from nearsong.web.subsonic.envelope import (
     MISSING_PARAMETER,
     NOT_ALLOWED,
@@ -68,15 +68,13 @@ def _check_complete(parameters: Parameters, *, needs_password: bool) -> None:
 
 
 def _check_password(token: str, failures: RateLimit, request: Request, parameters: Parameters) -> None:
-    """Refuse wrong credentials, and all credentials of an address that sent too many wrong ones."""
-    client = failure_key(request)
-    wait = failures.wait(client)
-    if wait > 0:
-        error = too_many(wait, "wrong passwords")
-        raise ProtocolError(WRONG_CREDENTIALS, error.detail, error.status, error.headers)
+    """Refuse wrong credentials; after too many of them with HTTP 429. Right ones always work."""
     if is_right(token, parameters):
         return
-    failures.take(client)
+    try:
+        spend(failures, request, "wrong passwords")
+    except ApiError as error:
+        raise ProtocolError(WRONG_CREDENTIALS, error.detail, error.status, error.headers) from None
     if parameters.text("apiKey"):
         raise ProtocolError(WRONG_KEY, "wrong API key; use the token of the service.")
     raise ProtocolError(WRONG_CREDENTIALS, "wrong user name or password; the password is the token of the service.")
