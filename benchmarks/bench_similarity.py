@@ -1,9 +1,9 @@
 """Whose nearest songs do listeners agree with: nearsong, and other programs on the same files and held-out artists.
 
 One JSON line a method: AUC for songs of held-out artists, against known songs and among unseen artists, as a training
-of the library reports it (mean over artists, 95 % interval). ``above_sound_alone`` is the difference in AUC from nearsong
-without any listeners. The artists are split as the training splits them; programs that learn nothing from listeners
-are scored on the same rankings.
+of the library reports it (mean over artists, 95 % interval). ``above_sound_alone`` is the difference in AUC from
+nearsong without any listeners. The artists are split as the training splits them; programs that learn nothing
+from listeners are scored on the same rankings.
 
 ``musicnn``: cosine of MSD_musicnn's penultimate layer, which AudioMuse-AI finds similar songs with; its weights must
 be installed (``nearsong encoders install musicnn``). ``musly``, ``bliss``: their own distances between whole files.
