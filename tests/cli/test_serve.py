@@ -15,7 +15,6 @@ import pytest
 
 from nearsong.web.settings import ServeSettings
 
-
 TOKEN = "correct-horse-battery-staple-4242"
 
 

@@ -65,13 +65,13 @@ def install(app: FastAPI, authentication: TokenAuthentication | None) -> None:
             return RedirectResponse("/", 303)
         if not authentication.check_token(request, token.strip()):
             return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
-        return authentication.set_session(RedirectResponse("/", 303), request)
+        return authentication.log_in(RedirectResponse("/", 303), request)
 
-    def log_out() -> Response:
+    def log_out(request: Request) -> Response:
         return (
             RedirectResponse("/", 303)
             if authentication is None
-            else authentication.clear_session(RedirectResponse("/login", 303))
+            else authentication.log_out(RedirectResponse("/login", 303), request)
         )
 
     for path, endpoint in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():

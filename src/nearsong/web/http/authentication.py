@@ -1,7 +1,7 @@
 """A request -> whether it carries the service's token: as a bearer token, a session cookie or a link to the page."""
 
 import hmac
-from http.cookies import CookieError, SimpleCookie
+import secrets
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -9,9 +9,10 @@ from starlette.responses import RedirectResponse, Response
 
 from nearsong.web.http.problems import ApiError, problem, problem_of
 from nearsong.web.http.rate_limits import RateLimit, spend
+from nearsong.web.http.sessions import MAX_SESSION_SECONDS, MemorySessions, SessionStore
 
 COOKIE = "nearsong_session"
-COOKIE_SECONDS = 30 * 24 * 3600
+SESSION_ID_BYTES = 32
 
 API = "/api/"
 REST = "/rest/"
@@ -24,7 +25,10 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 class TokenAuthentication:
-    """Checks the token of requests, and sets the session cookie that replaces it in a browser.
+    """Checks the token of requests, and starts and ends the sessions that replace it in a browser.
+
+    The cookie has the random id of a session. The session is stored under a hash of it that is keyed by the token, so
+    that another token ends all sessions.
 
     Parameters
     ----------
@@ -33,12 +37,16 @@ class TokenAuthentication:
         Wrong tokens allowed for each address.
     secure : bool
         Whether the cookie is sent over HTTPS only.
+    sessions : SessionStore, optional
+        By default in the memory of this process.
     """
 
-    def __init__(self, token: str, failures: RateLimit, secure: bool = False) -> None:
+    def __init__(
+        self, token: str, failures: RateLimit, secure: bool = False, sessions: SessionStore | None = None
+    ) -> None:
         self._token = token.encode()
-        self._session = hmac.new(self._token, b"nearsong session", "sha256").hexdigest()
         self._secure = secure
+        self._sessions = MemorySessions() if sessions is None else sessions
         self.failures = failures
 
     def is_token(self, text: str) -> bool:
@@ -52,21 +60,27 @@ class TokenAuthentication:
         spend(self.failures, request, "wrong tokens")
         return False
 
-    def has_session(self, request: Request) -> bool:
-        """Say whether a request has the session cookie."""
-        try:
-            jar = SimpleCookie(request.headers.get("cookie", ""))
-        except CookieError:
-            return False
-        sent = jar[COOKIE].value if COOKIE in jar else ""
-        return hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), self._session.encode())
+    def start_session(self) -> str:
+        """Start a session and return its id."""
+        session_id = secrets.token_urlsafe(SESSION_ID_BYTES)
+        self._sessions.add(self._key(session_id))
+        return session_id
 
-    def set_session(self, response: Response, request: Request) -> Response:
-        """Set the session cookie."""
+    def is_session(self, session_id: str) -> bool:
+        """Say whether a session is active; looked up by its hash, so that time tells nothing about other ids."""
+        return session_id != "" and self._sessions.use(self._key(session_id))
+
+    def has_session(self, request: Request) -> bool:
+        """Say whether a request has the cookie of an active session."""
+        return self.is_session(_session_of(request))
+
+    def log_in(self, response: Response, request: Request) -> Response:
+        """Start a session in place of the one that the browser may have, and set its cookie."""
+        self._sessions.remove(self._key(_session_of(request)))
         response.set_cookie(
             COOKIE,
-            self._session,
-            max_age=COOKIE_SECONDS,
+            self.start_session(),
+            max_age=int(MAX_SESSION_SECONDS),
             httponly=True,
             samesite="strict",
             secure=self._secure or request.scope["scheme"] == "https",
@@ -74,11 +88,15 @@ class TokenAuthentication:
         response.headers["Cache-Control"] = "no-store"
         return response
 
-    def clear_session(self, response: Response) -> Response:
-        """Delete the session cookie."""
+    def log_out(self, response: Response, request: Request) -> Response:
+        """End the session of a request and delete its cookie."""
+        self._sessions.remove(self._key(_session_of(request)))
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         response.headers["Cache-Control"] = "no-store"
         return response
+
+    def _key(self, session_id: str) -> str:
+        return hmac.new(self._token, session_id.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to a request without the token; None if it may pass."""
@@ -112,7 +130,11 @@ class TokenAuthentication:
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
         if not self.check_token(request, request.query_params["token"]):
             return RedirectResponse("/login?wrong=1", 303, _NO_STORE)
-        return self.set_session(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+        return self.log_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+
+
+def _session_of(request: Request) -> str:
+    return request.cookies.get(COOKIE, "")
 
 
 def _is_open(path: str) -> bool:

@@ -1,0 +1,89 @@
+"""A key of a log-in session -> whether the session is active.
+
+A session ends at log-out, after a week without a request, and after a month. Keys are hashes, so that what is stored
+lets nobody in. `MemorySessions` is for one process: its sessions end with it. Services that share a database need a
+`SessionStore` there.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+IDLE_SECONDS = 7 * 24 * 3600.0
+"""How long a session lasts without a request."""
+
+MAX_SESSION_SECONDS = 30 * 24 * 3600.0
+"""How long a session lasts at most."""
+
+MAX_SESSIONS = 1000
+
+
+class SessionStore(Protocol):
+    """Where active sessions are stored; threads may share it."""
+
+    def add(self, key: str) -> None:
+        """Start a session."""
+
+    def use(self, key: str) -> bool:
+        """Say whether a session is active, and count this as a use of it."""
+
+    def remove(self, key: str) -> None:
+        """End a session, if it is active."""
+
+
+class _Times(NamedTuple):
+    started: float
+    used: float
+
+
+class MemorySessions:
+    """Sessions in the memory of this process; of too many, those used last stay.
+
+    Parameters
+    ----------
+    clock : callable, optional
+        Unix time in seconds; also counts while the computer sleeps.
+
+    Examples
+    --------
+    >>> sessions = MemorySessions()
+    >>> sessions.add("a")
+    >>> sessions.use("a"), sessions.use("b")
+    (True, False)
+    """
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = time.time if clock is None else clock
+        self._lock = threading.Lock()
+        self._active: OrderedDict[str, _Times] = OrderedDict()  # the one used last is the last
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def add(self, key: str) -> None:
+        """Start a session."""
+        with self._lock:
+            now = self._clock()
+            self._active[key] = _Times(now, now)
+            while len(self._active) > MAX_SESSIONS or _has_ended(next(iter(self._active.values())), now):
+                self._active.popitem(last=False)
+
+    def use(self, key: str) -> bool:
+        """Say whether a session is active, and count this as a use of it."""
+        with self._lock:
+            now, times = self._clock(), self._active.pop(key, None)
+            if times is None or _has_ended(times, now):
+                return False
+            self._active[key] = times._replace(used=now)
+            return True
+
+    def remove(self, key: str) -> None:
+        """End a session, if it is active."""
+        with self._lock:
+            self._active.pop(key, None)
+
+
+def _has_ended(times: _Times, now: float) -> bool:
+    return now - times.used > IDLE_SECONDS or now - times.started > MAX_SESSION_SECONDS

@@ -1,0 +1,163 @@
+"""Log-ins: each is a session of its own, which ends at log-out, after a time, or with the token."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from nearsong.web.http.authentication import COOKIE, TokenAuthentication
+from nearsong.web.http.rate_limits import RateLimit
+from nearsong.web.http.sessions import IDLE_SECONDS, MAX_SESSION_SECONDS, MemorySessions
+
+TOKEN = "correct-horse-battery-staple-4242"
+DAY = 24 * 3600
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_700_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("nearsong.web.http.sessions.time", SimpleNamespace(time=clock))
+    return clock
+
+
+@pytest.fixture
+def guarded(make_client, clock):
+    return make_client(token=TOKEN)
+
+
+def log_in(client):
+    """Return the cookie of a new session, as another browser would send it."""
+    client.cookies.clear()
+    value = client.post("/login", data={"token": TOKEN}).cookies[COOKIE]
+    client.cookies.clear()
+    return {"Cookie": f"{COOKIE}={value}"}
+
+
+def status(client, cookie):
+    return client.get("/api/v1/songs", headers=cookie).status_code
+
+
+def test_a_cookie_that_was_kept_does_not_outlive_the_log_out(guarded):
+    cookie = log_in(guarded)
+    assert status(guarded, cookie) == 200
+    answer = guarded.post("/logout", headers=cookie)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    assert status(guarded, cookie) == 401
+
+
+def test_each_log_in_is_a_session_of_its_own(guarded):
+    first, second = log_in(guarded), log_in(guarded)
+    assert first != second
+    guarded.post("/logout", headers=first)
+    assert (status(guarded, first), status(guarded, second)) == (401, 200)
+
+
+def test_a_log_in_ends_the_session_that_the_browser_had(guarded):
+    first = log_in(guarded)
+    answer = guarded.get(f"/?token={TOKEN}", headers=first)
+    second = {"Cookie": f"{COOKIE}={answer.cookies[COOKIE]}"}
+    guarded.cookies.clear()
+    assert (status(guarded, first), status(guarded, second)) == (401, 200)
+
+
+def test_the_cookie_is_256_random_bits_and_neither_the_token_nor_made_from_it(guarded):
+    values = {log_in(guarded)["Cookie"] for _ in range(20)}
+    assert len(values) == 20
+    assert all(len(value.partition("=")[2]) >= 43 and TOKEN not in value for value in values)
+
+
+def test_a_session_that_is_not_used_ends(guarded, clock):
+    cookie = log_in(guarded)
+    for _ in range(3):
+        clock.now += IDLE_SECONDS - 1
+        assert status(guarded, cookie) == 200
+    clock.now += IDLE_SECONDS + 1
+    assert status(guarded, cookie) == 401
+
+
+def test_a_session_ends_after_a_time_though_it_is_used_every_day(guarded, clock):
+    cookie = log_in(guarded)
+    for _ in range(int(MAX_SESSION_SECONDS // DAY)):
+        assert status(guarded, cookie) == 200
+        clock.now += DAY
+    clock.now += 1
+    assert status(guarded, cookie) == 401
+
+
+def test_the_browser_forgets_the_cookie_when_the_session_ends(guarded):
+    header = guarded.post("/login", data={"token": TOKEN}).headers["set-cookie"]
+    assert f"Max-Age={MAX_SESSION_SECONDS:.0f};" in header
+
+
+def test_another_token_ends_all_sessions_wherever_they_are_stored():
+    sessions = MemorySessions()
+
+    def authentication(token):
+        return TokenAuthentication(token, RateLimit(10, per=60), sessions=sessions)
+
+    session_id = authentication(TOKEN).start_session()
+    assert authentication(TOKEN).is_session(session_id)  # another process with the same store
+    assert not authentication("another-token-another-token-another").is_session(session_id)
+    assert authentication(TOKEN).is_session(session_id)
+
+
+def test_what_is_stored_lets_nobody_in():
+    sessions = MemorySessions()
+    authentication = TokenAuthentication(TOKEN, RateLimit(10, per=60), sessions=sessions)
+    session_id = authentication.start_session()
+    (stored,) = sessions._active
+    assert session_id not in stored
+    assert not authentication.is_session(stored)
+
+
+def test_of_many_sessions_those_used_last_stay(monkeypatch):
+    monkeypatch.setattr("nearsong.web.http.sessions.MAX_SESSIONS", 3)
+    sessions = MemorySessions(Clock())
+    for key in "abc":
+        sessions.add(key)
+    assert sessions.use("a")
+    sessions.add("d")
+    assert [sessions.use(key) for key in "abcd"] == [True, False, True, True]
+    assert len(sessions) == 3
+
+
+def test_sessions_that_ended_take_no_memory():
+    clock = Clock()
+    sessions = MemorySessions(clock)
+    for number in range(50):
+        sessions.add(str(number))
+    clock.now += IDLE_SECONDS + 1
+    sessions.add("new")
+    assert len(sessions) == 1
+    sessions.remove("new")
+    sessions.remove("new")
+    assert len(sessions) == 0
+
+
+def test_many_threads_may_use_sessions_at_once():
+    sessions, failed = MemorySessions(), []
+
+    def work(name):
+        try:
+            for number in range(300):
+                sessions.add(f"{name} {number}")
+                assert sessions.use(f"{name} {number}")
+                sessions.remove(f"{name} {number}")
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert len(sessions) == 0
