@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from nearsong.audio import DeltaMFCC, load_frames, stream_frames, with_derivatives
-from nearsong.audio.mel_power import FRAME_LENGTH, LANES, band_edges, hann_window, mel_bands, mel_power
+from nearsong.audio.spectrum.fourier import LANES
+from nearsong.audio.spectrum.mel_power import FRAME_LENGTH, band_edges, hann_window, mel_bands, mel_power
 from nearsong.errors import InvalidInputError, TooShortAudioError
 
 from .conftest import tone
@@ -178,4 +179,4 @@ def test_a_file_of_too_little_sound_is_too_short(make_sound):
 
 
 def test_the_window_is_scipys_hann_to_the_last_bit():
-    np.testing.assert_array_equal(hann_window(), scipy.signal.get_window("hann", 512))
+    np.testing.assert_array_equal(hann_window(512), scipy.signal.get_window("hann", 512))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearsong.audio import SAMPLE_RATE, MelLevels
-from nearsong.audio.band_power import SampleTiles, band_power_2048, band_power_4096, hann_window
-from nearsong.audio.mel_power import band_edges
+from nearsong.audio.spectrum.band_power import SampleTiles, band_power_2048, band_power_4096
+from nearsong.audio.spectrum.mel_power import band_edges, hann_window
 from nearsong.errors import InvalidInputError
 
 HOP = 512
@@ -137,7 +137,7 @@ def test_power_in_bands_equals_scipys(length, band_power):
         start = random.integers(length // 2 + 1 - band)
         bands[band, start : start + band] = random.random(band)
     bands[1, 0] = bands[2, -1] = 1.0
-    power, total = band_power(samples, 32, hann_window(length), bands, band_edges(bands))
+    power, total = band_power(samples, 32, hann_window(length).astype(np.float32), bands, band_edges(bands))
     windows = np.lib.stride_tricks.sliding_window_view(samples, length)[:: length // 4][:32]
     windowed = windows * np.hanning(length + 1)[:-1]
     np.testing.assert_allclose(power, np.abs(np.fft.rfft(windowed, axis=1)) ** 2 @ bands.T, rtol=1e-4, atol=1e-4)

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from nearsong.audio.band_power import LANES, TILE_FRAMES, SampleTiles, band_power_4096, hann_window
 from nearsong.audio.decode import SAMPLE_RATE, Samples
 from nearsong.audio.features import FrameFeatures, Frames
-from nearsong.audio.mel_power import band_edges
+from nearsong.audio.spectrum.band_power import TILE_FRAMES, SampleTiles, band_power_4096
+from nearsong.audio.spectrum.fourier import LANES
+from nearsong.audio.spectrum.mel_power import band_edges, hann_window
 from nearsong.errors import InvalidInputError
 from nearsong.validation import check_count
 
@@ -103,7 +104,7 @@ class Chroma(FrameFeatures):
         self.n_features = N_PITCH_CLASSES
         self.min_samples = _HOP_LENGTH
         self.seconds_a_frame = _HOP_LENGTH / self.sample_rate
-        self._window = hann_window(_FRAME_LENGTH // 2)
+        self._window = hann_window(_FRAME_LENGTH // 2).astype(np.float32)
         self._bands = semitone_bands(self.sample_rate)
         self._edges = band_edges(self._bands)
 

@@ -18,7 +18,7 @@ from numba import njit
 
 from nearsong.audio.decode import SAMPLE_RATE, Samples
 from nearsong.audio.features import FrameFeatures, Frames
-from nearsong.audio.mel_power import FRAME_LENGTH, HOP_LENGTH, band_edges, hann_window, mel_bands, mel_power
+from nearsong.audio.spectrum.mel_power import FRAME_LENGTH, HOP_LENGTH, band_edges, hann_window, mel_bands, mel_power
 from nearsong.errors import InvalidInputError
 from nearsong.validation import check_count
 
@@ -103,7 +103,7 @@ class DeltaMFCC(FrameFeatures):
         self.n_features = 3 * self.n_mfcc
         self.min_samples = (_WIDTH - 1) * HOP_LENGTH
         self.seconds_a_frame = HOP_LENGTH / self.sample_rate
-        self._exact_window = hann_window()
+        self._exact_window = hann_window(FRAME_LENGTH)
         self._window = self._exact_window.astype(np.float32)
         self._bands = mel_bands(self.sample_rate, self.n_mels)
         self._edges = band_edges(self._bands)

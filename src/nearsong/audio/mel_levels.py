@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from nearsong.audio.band_power import LANES, TILE_FRAMES, SampleTiles, band_power_2048, hann_window
 from nearsong.audio.decode import SAMPLE_RATE, Samples
 from nearsong.audio.features import FrameFeatures, Frames
-from nearsong.audio.mel_power import band_edges, mel_bands
+from nearsong.audio.spectrum.band_power import TILE_FRAMES, SampleTiles, band_power_2048
+from nearsong.audio.spectrum.fourier import LANES
+from nearsong.audio.spectrum.mel_power import band_edges, hann_window, mel_bands
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
@@ -75,7 +76,7 @@ class MelLevels(FrameFeatures):
         self.n_features = self.n_mels + 1
         self.min_samples = _HOP_LENGTH
         self.seconds_a_frame = _HOP_LENGTH / self.sample_rate
-        self._window = hann_window(_FRAME_LENGTH)
+        self._window = hann_window(_FRAME_LENGTH).astype(np.float32)
         self._bands = mel_bands(self.sample_rate, self.n_mels, _FRAME_LENGTH, _LOWEST_HERTZ)
         self._edges = band_edges(self._bands)
         self._areas = self._bands.sum(axis=1)

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.fft
 
 from nearsong.audio import DeltaMFCC
-from nearsong.audio.mel_power import mel_bands
+from nearsong.audio.spectrum.mel_power import mel_bands
 from nearsong.encoding import Codebook
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from nearsong.audio.decode import SAMPLE_RATE, Samples
 from nearsong.audio.features import FrameFeatures, Frames
-from nearsong.audio.mel_power import FRAME_LENGTH, HOP_LENGTH, band_edges, hann_window, mel_bands, mel_power
+from nearsong.audio.spectrum.mel_power import FRAME_LENGTH, HOP_LENGTH, band_edges, hann_window, mel_bands, mel_power
 from nearsong.model.encoders.pretrained.musicnn_network import N_BANDS
 from nearsong.model.encoders.pretrained.resampled import ResampledSamples
 
@@ -42,7 +42,7 @@ class MusicnnMel(FrameFeatures):
         self.n_features = N_BANDS
         self.min_samples = FRAME_LENGTH
         self.seconds_a_frame = HOP_LENGTH / MUSICNN_SAMPLE_RATE
-        self._window = hann_window().astype(np.float32)
+        self._window = hann_window(FRAME_LENGTH).astype(np.float32)
         self._bands = mel_bands(MUSICNN_SAMPLE_RATE, N_BANDS)
         self._edges = band_edges(self._bands)
 

@@ -1,17 +1,10 @@
-"""Samples -> power in mel bands: compiled Fourier transforms of sixteen frames at a time.
-
-FFT libraries transform one frame after another. Here sixteen frames are interleaved, so that every step of the
-transform is a vector instruction, and the spectrum goes from the cache straight into the mel bands (measured in
-docs/decisions/0006-mel-power.md). The values of a frame depend on its own samples only.
-
-512 real samples are treated as 256 complex ones, transformed by four radix-4 steps of Stockham's self-sorting
-algorithm and separated again. The sizes are constants so that the compiler can prove that reads and writes do not
-overlap.
-"""
+"""Samples -> power in mel bands of half-overlapping frames of 512 samples, sixteen frames at a time."""
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from nearsong.audio.spectrum.fourier import LANES, power_spectrum, radix_4, unit_roots
 
 FRAME_LENGTH = 512
 """Samples per frame: 23 ms at 22,050 Hz."""
@@ -19,20 +12,15 @@ FRAME_LENGTH = 512
 HOP_LENGTH = FRAME_LENGTH // 2
 """Samples from one frame to the next: half a frame, as in the paper."""
 
-LANES = 16
-"""Frames transformed at the same time."""
-
 _HALF = FRAME_LENGTH // 2
 _IMAGINARY = _HALF * LANES  # real parts first, then the imaginary ones
-
-_angles = -2 * np.pi * np.arange(FRAME_LENGTH) / FRAME_LENGTH
-_COS, _SIN = np.cos(_angles).astype(np.float32), np.sin(_angles).astype(np.float32)
+_ROOTS = unit_roots(FRAME_LENGTH)
 
 
-def hann_window() -> npt.NDArray[np.float64]:
-    """Return the periodic Hann window of a frame."""
+def hann_window(length: int) -> npt.NDArray[np.float64]:
+    """Return the periodic Hann window, an array of shape (length,)."""
     # importing scipy.signal for it would take every worker half a second
-    return (0.5 + 0.5 * np.cos(np.linspace(-np.pi, np.pi, FRAME_LENGTH + 1)))[:-1]
+    return (0.5 + 0.5 * np.cos(np.linspace(-np.pi, np.pi, length + 1)))[:-1]
 
 
 def mel_bands(
@@ -78,8 +66,8 @@ def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyp
     """
     total_power = np.empty(n_frames, dtype=np.float32)
     transposed = np.empty((HOP_LENGTH, LANES + 1), dtype=np.float32)
-    a = np.empty(2 * _HALF * LANES, dtype=np.float32)
-    b = np.empty(2 * _HALF * LANES, dtype=np.float32)
+    a = np.empty(FRAME_LENGTH * LANES, dtype=np.float32)
+    b = np.empty(FRAME_LENGTH * LANES, dtype=np.float32)
     power = np.empty((_HALF + 1, LANES), dtype=np.float32)
     total = np.empty(LANES, dtype=np.float32)
     result = np.empty((n_frames, len(bands)), dtype=np.float32)
@@ -94,11 +82,11 @@ def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyp
             row, right, weight = i % HOP_LENGTH, i // HOP_LENGTH, window[i]
             for lane in range(LANES):
                 a[slot + lane] = transposed[row, right + lane] * weight
-        _radix_4(a, b, 64, 1)
-        _radix_4(b, a, 16, 4)
-        _radix_4(a, b, 4, 16)
-        _radix_4(b, a, 1, 64)
-        _power_spectrum(a, power)
+        radix_4(a, b, 64, 1, _ROOTS)
+        radix_4(b, a, 16, 4, _ROOTS)
+        radix_4(a, b, 4, 16, _ROOTS)
+        radix_4(b, a, 1, 64, _ROOTS)
+        power_spectrum(a, power, _ROOTS)
         total[:] = 0
         for i in range(_HALF + 1):
             for lane in range(LANES):
@@ -113,51 +101,3 @@ def mel_power(samples, n_frames, window, bands, edges):  # type: ignore[no-untyp
             for lane in range(LANES):
                 result[start + lane, band] = total[lane]
     return result, total_power
-
-
-@njit(inline="always")
-def _radix_4(x, y, quarter, stride):  # type: ignore[no-untyped-def]
-    """Do one step of the transform: from ``stride`` transforms of length 4 * ``quarter`` to four times as many."""
-    run = stride * LANES
-    distance = quarter * run
-    step = FRAME_LENGTH // (4 * quarter)
-    for p in range(quarter):
-        u_re, u_im = _COS[p * step], _SIN[p * step]
-        v_re, v_im = _COS[2 * p * step], _SIN[2 * p * step]
-        w_re, w_im = _COS[3 * p * step], _SIN[3 * p * step]
-        source, target = p * run, 4 * p * run
-        for i in range(run):
-            j = source + i
-            x0r, x1r, x2r, x3r = x[j], x[j + distance], x[j + 2 * distance], x[j + 3 * distance]
-            j += _IMAGINARY
-            x0i, x1i, x2i, x3i = x[j], x[j + distance], x[j + 2 * distance], x[j + 3 * distance]
-            sum02r, sum02i, dif02r, dif02i = x0r + x2r, x0i + x2i, x0r - x2r, x0i - x2i
-            sum13r, sum13i, dif13r, dif13i = x1r + x3r, x1i + x3i, x3i - x1i, x1r - x3r  # the last two times i
-            j = target + i
-            y[j] = sum02r + sum13r
-            y[_IMAGINARY + j] = sum02i + sum13i
-            re, im = dif02r - dif13r, dif02i - dif13i
-            y[j + run] = u_re * re - u_im * im
-            y[_IMAGINARY + j + run] = u_re * im + u_im * re
-            re, im = sum02r - sum13r, sum02i - sum13i
-            y[j + 2 * run] = v_re * re - v_im * im
-            y[_IMAGINARY + j + 2 * run] = v_re * im + v_im * re
-            re, im = dif02r + dif13r, dif02i + dif13i
-            y[j + 3 * run] = w_re * re - w_im * im
-            y[_IMAGINARY + j + 3 * run] = w_re * im + w_im * re
-
-
-@njit(inline="always")
-def _power_spectrum(z, power):  # type: ignore[no-untyped-def]
-    """Turn the transform of even + i odd samples into the power spectrum of the real signal."""
-    for k in range(_HALF + 1):
-        this, other = (k % _HALF) * LANES, ((_HALF - k) % _HALF) * LANES
-        w_re, w_im = _COS[k], _SIN[k]
-        for lane in range(LANES):
-            z_re, z_im = z[this + lane], z[_IMAGINARY + this + lane]
-            mirror_re, mirror_im = z[other + lane], z[_IMAGINARY + other + lane]
-            even_re, even_im = z_re + mirror_re, z_im - mirror_im
-            odd_re, odd_im = z_im + mirror_im, mirror_re - z_re
-            re = even_re + w_re * odd_re - w_im * odd_im
-            im = even_im + w_re * odd_im + w_im * odd_re
-            power[k, lane] = np.float32(0.25) * (re * re + im * im)

@@ -1,0 +1,1 @@
+"""Samples -> power in bands of the spectrum, compiled: windows, Fourier transforms, bands."""
