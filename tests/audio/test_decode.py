@@ -265,8 +265,8 @@ def test_complete_files_of_every_format_are_not_called_damaged(make_sound):
 
 
 def test_a_frame_that_says_another_rate_than_the_header_is_refused(make_sound, monkeypatch):
-    monkeypatch.setattr("nearsong.audio.decode._SAMPLE_RATES", (44_101, 10**6))
-    monkeypatch.setattr("nearsong.audio.decode.check_codec", lambda codec, rate: None)
+    monkeypatch.setattr("nearsong.audio.ffmpeg.SAMPLE_RATES", (44_101, 10**6))
+    monkeypatch.setattr("nearsong.audio.ffmpeg.check_codec", lambda codec, rate: None)
     with pytest.raises(UnreadableAudioError, match="sample rate of 44100 Hz"):
         load_audio(make_sound("song.m4a"), sample_rate=48_000)
 

@@ -144,6 +144,7 @@ def test_the_library_may_be_named_after_the_command_or_in_the_environment(nearso
         (["listens", "import", "/nowhere/at/all.csv"], "/nowhere/at/all.csv"),
         (["import", "/nowhere/model.npz"], "/nowhere/model.npz"),
         (["scan", "/nowhere/music"], "Folder not found: /nowhere/music"),
+        (["scan", "--excerpt", "5"], "excerpt=5.0 is not a length in seconds; choose 10 or more, or 0"),
         (["train", "--unit", "galaxy"], "galaxy"),
         (["train", "--listeners", "aliens"], "aliens"),
         (["demo", "--music", "/tmp"], "--music and --listens go together"),

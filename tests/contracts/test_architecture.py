@@ -61,7 +61,7 @@ IMPORTERS = {
     "dask": {"executor.py"},
     "distributed": {"executor.py"},
     "soundfile": {"audio/decode.py", "audio/write.py", "audio/convert.py"},
-    "av": {"audio/decode.py", "audio/write.py", "audio/convert.py"},
+    "av": {"audio/ffmpeg.py", "audio/write.py", "audio/convert.py"},
     "soxr": {"audio/decode.py", "model/encoders/pretrained/resampled.py"},
     "pebble": {"audio/workers.py"},
     "llvmlite": {"encoding/products.py", "model/encoders/pretrained/fast_correlation.py"},

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from nearsong.audio.decode import DecoderError, channels_of, check_codec, frames_of, opened_by_ffmpeg
 from nearsong.audio.downmix import default_channels, downmix
+from nearsong.audio.ffmpeg import DecoderError, channels_of, check_codec, frames_of, opened_by_ffmpeg
 from nearsong.errors import (
     ChangedAudioError,
     EmptyAudioError,

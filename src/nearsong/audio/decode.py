@@ -9,16 +9,17 @@ import stat
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import av
 import numpy as np
 import numpy.typing as npt
 import soundfile
 import soxr
 
+from nearsong.audio.excerpt import Excerpt, Span, check_excerpt, frames_from, middle, middle_of_packets
+from nearsong.audio.ffmpeg import SAMPLE_RATES, DecoderError, channels_of, check_codec, frames_of, opened_by_ffmpeg
 from nearsong.audio.truncation import missing_end
 from nearsong.errors import DamagedAudioWarning, EmptyAudioError, NotAudioError, UnreadableAudioError
 from nearsong.validation import check_count
@@ -35,26 +36,12 @@ _Blocks = Iterator[tuple[int, Samples]]
 _BLOCK_SAMPLES = 1 << 17
 """Samples of all channels that are decoded at a time."""
 
-_SAMPLE_RATES = (1_000, 1_000_000)
-"""Sample rates in Hz outside this range are those of a damaged header; resampling from them could take any memory."""
-
 MAX_AMPLITUDE = 1e6
 """Float files can hold any value; samples are clipped here, so that their power stays within float32."""
 
 # First bytes of files for which libsndfile is tried first. FFmpeg decodes Vorbis in two thirds and Opus in a third of
 # its time, finds all parts of joined MP3 files, and reads all other formats (docs/decisions/0009-decoders.md).
 _SOUNDFILE_FIRST = {b"RIFF", b"RIFX", b"RF64", b"FORM", b"fLaC", b"caff", b".snd"}
-
-# The containers that FFmpeg may recognise: audio only, never playlists, which would make it open other files.
-_CONTAINERS = (
-    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,iff,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpc,mpc8,"
-    "mpeg,mpegts,ogg,oma,rm,tak,tta,voc,w64,wav,wv,xwma"
-)
-# PyAV 19 removed this argument; since then metadata that is not UTF-8 is never an error.
-_TOLERANT_METADATA: dict[str, Any] = {"metadata_errors": "ignore"} if int(av.__version__.split(".")[0]) < 19 else {}
-
-# MPEG layer I is obsolete; files that look like it are UTF-16 text, whose byte-order mark is its sync word.
-_NOT_MUSIC = {"MPEG_LAYER_I", "mp1", "mp1float"}
 
 
 @dataclass(frozen=True)
@@ -91,10 +78,6 @@ class AudioDamage:
     @property
     def _used(self) -> str:
         return f"the readable {self.seconds:.1f} s were used."
-
-
-class DecoderError(Exception):
-    """One of the two decoders failed."""
 
 
 def load_audio(path: str | os.PathLike[str], *, sample_rate: int = SAMPLE_RATE) -> Samples:
@@ -144,6 +127,8 @@ def stream_audio(
     *,
     sample_rate: int = SAMPLE_RATE,
     on_damage: Callable[[AudioDamage], None] | None = None,
+    excerpt: float = 0.0,
+    on_length: Callable[[float], None] | None = None,
 ) -> Iterator[Samples]:
     """Read an audio file block by block: the same samples as `load_audio`, in bounded memory.
 
@@ -153,27 +138,66 @@ def stream_audio(
         As in `load_audio`.
     on_damage : callable, optional
         Called if the file is damaged, after its last block; by default a `DamagedAudioWarning` is issued.
+    excerpt : float, default=0
+        Read only this many seconds from the middle of the song; 0 for all of it.
+    on_length : callable, optional
+        Called with the length of the complete song in seconds, after the last block.
 
     Yields
     ------
     array of shape (n,), float32
         Consecutive samples; never empty.
     """
-    check_count(sample_rate, "sample_rate", _SAMPLE_RATES[0])
+    check_count(sample_rate, "sample_rate", SAMPLE_RATES[0])
+    excerpt = check_excerpt(excerpt)
     _check_file(path)
     damages: list[str] = []
-    n_samples = 0
-    for block in _resampled(_decoded(path, damages), sample_rate):
-        n_samples += len(block)
-        yield block
+    n_samples, song_seconds = 0, None
+    for part in _excerpts(path, excerpt):
+        damages.clear()
+        try:
+            for block in _resampled(_decoded(path, damages, part.span), sample_rate):
+                n_samples += len(block)
+                yield block
+        except NotAudioError:
+            if n_samples or part.span.origin is None:
+                raise
+        if n_samples:
+            song_seconds = None if part.span == Span() else part.song_seconds
+            damages = list(part.damages) or damages
+            break
     if n_samples == 0:
         raise EmptyAudioError(path, "has no samples; check that it plays.")
+    if on_length is not None:
+        on_length(n_samples / sample_rate if song_seconds is None else song_seconds)
     if damages:
         damage = AudioDamage(tuple(damages), n_samples / sample_rate)
         if on_damage is not None:
             on_damage(damage)
         else:
             warnings.warn(f"{os.fspath(path)}: {damage}", DamagedAudioWarning, stacklevel=2)
+
+
+def _excerpts(path: str | os.PathLike[str], seconds: float) -> Iterator[Excerpt]:
+    """Yield where to read a file: for an excerpt what its header or packets say, then what counting its samples says.
+
+    The second is needed if the first is not known, or if nothing can be read there.
+    """
+    if seconds == 0:
+        yield Excerpt(Span(), 0.0)
+        return
+    try:
+        found = _soundfile_excerpt(path, seconds) if _is_for_soundfile(path) else _ffmpeg_excerpt(path, seconds)
+    except DecoderError:
+        found = None
+    if found is not None:
+        yield found
+    n_samples = rate = 0
+    damages: list[str] = []
+    for block_rate, block in _decoded(path, damages, Span()):
+        n_samples, rate = n_samples + len(block), rate or block_rate
+    if n_samples:
+        yield replace(middle(n_samples, rate, seconds), damages=tuple(damages))
 
 
 def _check_file(path: str | os.PathLike[str]) -> None:
@@ -188,34 +212,40 @@ def _check_file(path: str | os.PathLike[str]) -> None:
         raise EmptyAudioError(path, "is empty; copy or download it again.")
 
 
-def _decoded(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
+def _decoded(path: str | os.PathLike[str], damages: list[str], span: Span) -> _Blocks:
     """Read with one decoder, then continue with the other where the first failed."""
-    readers = (
-        [_soundfile_blocks, _ffmpeg_blocks]
-        if _first_bytes(path) in _SOUNDFILE_FIRST
-        else [_ffmpeg_blocks, _soundfile_blocks]
-    )
-    n_read = 0
+    readers = [_ffmpeg_blocks, _soundfile_blocks]
+    if _is_for_soundfile(path):
+        readers.reverse()
+    n_first = n_read = span.start
     reasons: list[str] = []
     is_empty = False
     for reader in readers:
         n_before = n_read
         try:
-            for rate, block in _skip(reader(path, damages), n_read):
+            for rate, block in reader(path, damages, span):
                 n_read += len(block)
                 yield rate, block
         except DecoderError as error:
             reasons.append(str(error))
+            span = replace(span, start=n_read, origin=None)
             continue
-        is_empty = n_read == 0
+        is_empty = n_read == n_first
         if n_read > n_before:  # it continued where the other failed, so nothing is lost
             reasons.clear()
             break
+        span = replace(span, origin=None)
+    n_read -= n_first
     if n_read == 0 and not is_empty:
         raise NotAudioError(path, f"is not a readable audio file ({'; '.join(reasons)}); check that it plays.")
     if n_read:
         damages.extend(reasons)
         damages.extend(filter(None, [missing_end(path)]))
+
+
+def _is_for_soundfile(path: str | os.PathLike[str]) -> bool:
+    """Return whether libsndfile is tried first."""
+    return _first_bytes(path) in _SOUNDFILE_FIRST
 
 
 def _first_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -226,24 +256,31 @@ def _first_bytes(path: str | os.PathLike[str]) -> bytes:
         raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}); check its permissions.") from error
 
 
-def _skip(blocks: _Blocks, n: int) -> _Blocks:
-    """Skip the first ``n`` samples, which the other decoder has read already."""
+def _cut(blocks: _Blocks, n_skipped: int, n_wanted: int | None) -> _Blocks:
+    """Skip the first samples and return some of the following, all if their number is None."""
     for rate, block in blocks:
-        if n < len(block):
-            yield rate, block[n:]
-        n = max(0, n - len(block))
+        part = block[n_skipped:] if n_wanted is None else block[n_skipped : n_skipped + n_wanted]
+        n_skipped = max(0, n_skipped - len(block))
+        if n_wanted is not None:
+            n_wanted -= len(part)
+        if len(part):
+            yield rate, part
+        if n_wanted == 0:
+            return
 
 
-def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
+def _n_wanted(span: Span) -> int | None:
+    return None if span.stop is None else span.stop - span.start
+
+
+@contextmanager
+def _opened_by_soundfile(path: str | os.PathLike[str]) -> Iterator[soundfile.SoundFile]:
     # a descriptor instead of a path: libsndfile would guess some formats from the extension
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with soundfile.SoundFile(descriptor, closefd=False) as file:
-            rate, channels = file.samplerate, file.channels
-            check_codec(file.subtype, rate)
-            buffer = np.empty((max(1, _BLOCK_SAMPLES // channels), channels), dtype=np.float32)
-            while len(block := file.read(out=buffer)):
-                yield rate, _mono(block.T)
+            check_codec(file.subtype, file.samplerate)
+            yield file
     except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         # the text of a LibsndfileError names the descriptor; error_string does not
         text = getattr(error, "error_string", str(error)).removeprefix("Error : ").rstrip(".")
@@ -252,78 +289,41 @@ def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Bloc
         os.close(descriptor)
 
 
-def _ffmpeg_blocks(path: str | os.PathLike[str], damages: list[str]) -> _Blocks:
+def _soundfile_blocks(path: str | os.PathLike[str], damages: list[str], span: Span) -> _Blocks:
+    with _opened_by_soundfile(path) as file:
+        n_skipped = span.start if span.origin is None else 0
+        if span.origin is not None:
+            file.seek(span.start)
+        yield from _cut(_read_by_soundfile(file), n_skipped, _n_wanted(span))
+
+
+def _read_by_soundfile(file: soundfile.SoundFile) -> _Blocks:
+    buffer = np.empty((max(1, _BLOCK_SAMPLES // file.channels), file.channels), dtype=np.float32)
+    while len(block := file.read(out=buffer)):
+        yield file.samplerate, _mono(block.T)
+
+
+def _soundfile_excerpt(path: str | os.PathLike[str], seconds: float) -> Excerpt | None:
+    """Return the middle of a song by its header; None if the file ends before what it declares."""
+    with _opened_by_soundfile(path) as file:
+        is_known = file.frames > 0 and file.seek(file.frames - 1) >= 0 and len(file.read(1)) == 1
+        return middle(file.frames, file.samplerate, seconds, Fraction(0)) if is_known else None
+
+
+def _ffmpeg_blocks(path: str | os.PathLike[str], damages: list[str], span: Span) -> _Blocks:
     # an absolute path, so that FFmpeg does not take a name such as "http:x" for a URL
     with opened_by_ffmpeg(os.path.abspath(path)) as (packets, tally):
-        yield from _gathered((frame.sample_rate, _mono(channels_of(frame))) for frame in frames_of(packets, tally))
+        all_frames = ((frame, 0) for frame in frames_of(packets, tally))
+        frames = all_frames if span.origin is None else frames_from(packets, tally, span)
+        blocks = _gathered((frame.sample_rate, _mono(channels_of(frame))[n_before:]) for frame, n_before in frames)
+        yield from _cut(blocks, span.start if span.origin is None else 0, _n_wanted(span))
     damages.extend(filter(None, [tally.damage]))
 
 
-@contextmanager
-def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], PacketTally]]":
-    """Open the first audio stream of a path or a file-like object; raises `DecoderError` if it cannot be read.
-
-    Yields its packets, and the tally that `frames_of` fills.
-    """
-    try:
-        with av.open(source, options={"format_whitelist": _CONTAINERS}, **_TOLERANT_METADATA) as container:
-            if not container.streams.audio:
-                raise DecoderError("FFmpeg: no audio stream")
-            stream = container.streams.audio[0]
-            if stream.codec_context is None:
-                raise DecoderError("FFmpeg: unknown codec")
-            check_codec(stream.codec_context.name, stream.codec_context.sample_rate)
-            tally = PacketTally()
-            yield iter(container.demux(stream)), tally
-            if tally.failed > tally.decoded:
-                raise DecoderError(f"FFmpeg: {tally.reason}")
-    except (av.error.FFmpegError, ValueError, MemoryError) as error:
-        raise DecoderError(f"FFmpeg: {getattr(error, 'strerror', None) or error}") from error
-
-
-@dataclass
-class PacketTally:
-    """How many packets of a file could be decoded, how many could not, and the last reason."""
-
-    decoded: int = 0
-    failed: int = 0
-    reason: str = ""
-
-    @property
-    def damage(self) -> str | None:
-        """The share of packets that could not be decoded, in words; None if all could."""
-        total = self.failed + self.decoded
-        return f"{self.failed} of {total} packets could not be decoded" if self.failed else None
-
-
-def frames_of(packets: Iterator[Any], tally: PacketTally) -> Iterator[Any]:
-    """Decode packets to FFmpeg frames; packets that cannot be decoded are counted and skipped."""
-    while True:
-        try:
-            packet = next(packets, None)  # after an error of the container itself this is None
-            frames = [] if packet is None else packet.decode()
-        except av.error.FFmpegError as error:
-            tally.failed += 1
-            tally.reason = error.strerror or str(error)
-            continue
-        if packet is None:
-            return
-        tally.decoded += bool(frames)
-        for frame in frames:
-            _check_rate(frame.sample_rate)  # the rate of a frame may differ from the header
-            yield frame
-
-
-def channels_of(frame: Any) -> npt.NDArray[np.float32]:
-    """Return the samples of a frame as channels x samples, full scale = 1."""
-    values = frame.to_ndarray()
-    if not frame.format.is_planar:
-        values = values.reshape(-1, frame.layout.nb_channels).T
-    if values.dtype == np.uint8:
-        return np.asarray((values - np.float32(128)) / np.float32(128))
-    if values.dtype.kind == "i":
-        return np.asarray(values / -float(np.iinfo(values.dtype).min), dtype=np.float32)
-    return np.asarray(values, dtype=np.float32)
+def _ffmpeg_excerpt(path: str | os.PathLike[str], seconds: float) -> Excerpt | None:
+    """Return the middle of a song by its packets; None if these cannot tell."""
+    with opened_by_ffmpeg(os.path.abspath(path)) as (packets, _):
+        return middle_of_packets(packets, seconds)
 
 
 def _gathered(frames: _Blocks) -> _Blocks:
@@ -340,18 +340,6 @@ def _gathered(frames: _Blocks) -> _Blocks:
         size += len(block)
     if parts:
         yield last_rate, np.concatenate(parts)
-
-
-def check_codec(codec: str, rate: int) -> None:
-    """Raise `DecoderError` for a codec or a sample rate that only text or a damaged header has."""
-    if codec in _NOT_MUSIC:
-        raise DecoderError(f"looks like {codec}, as UTF-16 text does")
-    _check_rate(rate)
-
-
-def _check_rate(rate: int) -> None:
-    if not _SAMPLE_RATES[0] <= rate <= _SAMPLE_RATES[1]:
-        raise DecoderError(f"sample rate of {rate} Hz")
 
 
 def _mono(channels: npt.NDArray[np.float32]) -> Samples:

@@ -29,6 +29,13 @@ def scan(
         str | None,
         typer.Option(help="Song encoders to use, separated by commas (default: the current ones); others are freed."),
     ] = None,
+    excerpt: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Analyse only the middle of each song; 0 for complete songs (default: as before; at first 0).",
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds allowed for each file.")] = 600.0,
     seed: Annotated[int, typer.Option(help="Random seed for the sample that encoders are fitted to.")] = 0,
     library: LibraryOption = None,
@@ -43,12 +50,14 @@ def scan(
         nearsong scan ~/Music
         nearsong scan                 # all folders scanned before
         nearsong scan --nice 10       # in the background
+        nearsong scan --excerpt 120   # two minutes of each song, on a slow machine
     """
     with open_library(library, create=True) as lib, show_progress("songs") as progress:
         report = lib.scan(
             *(folders or []),
             codebook=codebook,
             encoders=None if encoders is None else tuple(name.strip() for name in encoders.split(",")),
+            excerpt=excerpt,
             workers=workers,
             nice=nice,
             prune=prune,

@@ -68,6 +68,7 @@ def _rows(status: "Status") -> list[tuple[str, str]]:
         ("library", status.library),
         ("folders", ", ".join(status.folders) or "none"),
         ("songs", songs),
+        ("excerpt", f"the middle {status.excerpt:g} seconds of each song" if status.excerpt else ""),
         ("problems", ", ".join(f"{n:,} {word}" for n, word in problems if n)),
         ("listens", listens if status.histories else "none"),
         ("model", _model(status.model)),

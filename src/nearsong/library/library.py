@@ -129,7 +129,7 @@ class Library:
             Called with (stage, done, total), and with lines for the user.
         **options
             Those of :class:`~nearsong.library.scanning.scan.ScanOptions`: workers, nice, timeout, prune, retry,
-            seed, encoders.
+            seed, encoders, excerpt.
         """
         encoder = None if codebook is None else load_encoder(codebook)
         try:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nearsong.library.listeners.plays import MIN_PLAYS_TO_TRAIN
+from nearsong.library.models.library_encoders import library_excerpt
 from nearsong.library.store import PENDING, PLAYED, Store
 from nearsong.library.training.data import MIN_ARTISTS
 from nearsong.library.training.train import REJECTED, rejection_state
@@ -24,6 +25,8 @@ class Status:
     missing, unreadable, damaged, not_analysed : int
         Songs whose files are missing; unreadable files; damaged files of which the readable part is used; songs not
         analysed with all current encoders.
+    excerpt : float
+        Seconds from the middle of each song that scans analyse; 0 for complete songs.
     histories, listens, users : int
         Listening histories, their rows, and the users and playlists in them.
     played : int
@@ -47,6 +50,7 @@ class Status:
     unreadable: int
     damaged: int
     not_analysed: int
+    excerpt: float
     histories: int
     listens: int
     users: int
@@ -80,6 +84,7 @@ def status_of(store: Store) -> Status:
         unreadable=int(counts["unreadable"]),
         damaged=int(counts["damaged"]),
         not_analysed=store.songs.not_analysed(store.models.scanned_encoders().values()),
+        excerpt=library_excerpt(store),
         histories=len(sources),
         listens=sum(source.rows for source in sources),
         users=store.listens.n_users(),

@@ -270,6 +270,33 @@ def test_explaining_never_fails(encoder, vectors, song):
     assert np.isfinite(explanation.distance)
 
 
+# ---- excerpts
+
+
+def test_an_encoder_for_excerpts_is_another_one_and_is_stored_as_such(encoder, songs):
+    part = encoder.with_excerpt(60)
+    assert part.key not in {encoder.key, encoder.with_excerpt(61).key}
+    assert (part.excerpt, encoder.excerpt, part.with_excerpt(0).key) == (60.0, 0.0, encoder.key)
+    assert read_encoder(part.to_bytes()).key == part.key
+    assert read_encoder(encoder.to_bytes()).key == encoder.key
+    both = joined([encoder, encoder]).with_excerpt(60)
+    assert read_encoder(both.to_bytes()).key == both.key == joined([part, part]).key
+    assert part.encode(songs[0]).tobytes() == encoder.encode(songs[0]).tobytes()  # frames are used as they are
+
+
+def test_encoders_for_different_excerpts_read_a_file_each_in_its_way(tmp_path):
+    import soundfile
+
+    soundfile.write(tmp_path / "song.wav", np.random.default_rng(0).normal(size=15 * 22_050) / 10, 22_050)
+    samples = load_audio(tmp_path / "song.wav")
+    encoders = [fitted("gaussian"), fitted("texture").with_excerpt(10), fitted("fisher")]
+    encoded = encode_file(encoders, tmp_path / "song.wav")
+    assert encoded.seconds == 15
+    for encoder, vector in zip(encoders, encoded.vectors, strict=True):
+        middle = samples[55_125 : 55_125 + 220_500] if encoder.excerpt else samples
+        assert vector.tobytes() == encoder.encode(middle).tobytes()
+
+
 # ---- several at once
 
 

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from nearsong.errors import EmptyLibraryError, EncoderNotInstalledError, LibraryError
 from nearsong.library.files.find import printable
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
-from nearsong.library.models.library_encoders import free_encoders, keep_encoders, set_encoders, stored_encoder
+from nearsong.library.models.library_encoders import (
+    free_encoders,
+    keep_encoders,
+    library_excerpt,
+    set_encoders,
+    stored_encoder,
+)
 from nearsong.library.models.lifecycle import ensure_model
 from nearsong.library.records import Song
 from nearsong.library.store import Store
@@ -117,6 +123,7 @@ def add_encoder(store: Store, name: str, progress: Progress = no_progress) -> in
     if encoder_id is None:
         songs = _present_songs(store)
         fitted = fit_encoders([name], [song.path for song in songs], progress=progress)[name]
+        fitted = fitted.with_excerpt(library_excerpt(store))
         (encoder_id,) = set_encoders(store, [fitted], fitted_songs=min(len(songs), SAMPLE_SONGS))
     return store.songs.not_analysed([encoder_id])
 

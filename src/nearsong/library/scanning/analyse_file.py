@@ -17,7 +17,7 @@ from nearsong.errors import AudioError, ChangedAudioError, SilentAudioError, Too
 from nearsong.library.files.find import MAX_MODIFIED_NS, content_key
 from nearsong.model import EncodedFile, SongEncoder
 from nearsong.model.encoders import encode_file, load_encoder
-from nearsong.model.encoders.base import encode_samples
+from nearsong.model.encoders.base import encode_samples, readers_of
 from nearsong.types import FloatArray
 
 MAX_SILENCE = 1e-4
@@ -91,18 +91,27 @@ def analyse_upload(
         If it cannot be read, is too short or silent.
     """
     file = os.fspath(path)
-    sample_rate = encoder.features.sample_rate
     damages: list[AudioDamage] = []
-    limit = _SampleLimit(int(max_seconds * sample_rate))
-    samples = limit.apply(stream_audio(file, sample_rate=sample_rate, on_damage=damages.append))
-    vectors, n_samples = encode_samples(encoder.encoders, _long_enough(samples, file, encoder))
-    if limit.peak <= MAX_SILENCE:
+    vectors: dict[int, FloatArray] = {}
+    is_cut, peak, seconds = False, 0.0, 0.0
+    for (rate, excerpt), chosen in readers_of(encoder.encoders).items():
+        limit = _SampleLimit(int(max_seconds * rate))
+        lengths: list[float] = []
+        blocks = stream_audio(
+            file, sample_rate=rate, on_damage=damages.append, excerpt=excerpt, on_length=lengths.append
+        )
+        encoders = [encoder.encoders[i] for i in chosen]
+        encoded, n_samples = encode_samples(encoders, _long_enough(limit.apply(blocks), file, encoders))
+        vectors |= dict(zip(chosen, encoded, strict=True))
+        is_cut, peak = is_cut or limit.is_cut, max(peak, limit.peak)
+        seconds = lengths[0] if lengths else n_samples / rate
+    if peak <= MAX_SILENCE:
         raise SilentAudioError(file, "is silent; there is nothing to compare.")
     damage = damages[0].summary if damages else None
-    if limit.is_cut:
+    if is_cut:
         damage = f"it is longer than {_in_words(max_seconds)}; only its beginning was used."
-    encoded = EncodedFile((np.concatenate(vectors),), n_samples / sample_rate, damage)
-    return AnalysedUpload(encoded, _tags_of_upload(file, name), "; ".join(map(str, damages)))
+    encoded_file = EncodedFile((np.concatenate([vectors[i] for i in sorted(vectors)]),), seconds, damage)
+    return AnalysedUpload(encoded_file, _tags_of_upload(file, name), "; ".join(map(str, damages)))
 
 
 def analyse_upload_with(
@@ -139,15 +148,15 @@ class _SampleLimit:
                 return
 
 
-def _long_enough(blocks: Iterator[Samples], path: str, encoder: SongEncoder) -> Iterator[Samples]:
+def _long_enough(blocks: Iterator[Samples], path: str, encoders: Sequence[SongEncoder]) -> Iterator[Samples]:
     """Pass samples on; raise if there are too few of them."""
     n_samples = 0
     for block in blocks:
         n_samples += len(block)
         yield block
-    n_needed = max(single.features.min_samples for single in encoder.encoders)
+    n_needed = max(encoder.features.min_samples for encoder in encoders)
     if n_samples < n_needed:
-        milliseconds = 1000 * n_needed / encoder.features.sample_rate
+        milliseconds = 1000 * n_needed / encoders[0].features.sample_rate
         raise TooShortAudioError(path, f"is shorter than {milliseconds:.0f} ms, too short to analyse.")
 
 

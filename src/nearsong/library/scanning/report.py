@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from nearsong.audio.excerpt import check_excerpt
 from nearsong.errors import InvalidInputError
 from nearsong.model.encoders import check_encoder_names
 from nearsong.validation import check_count, check_positive
@@ -28,6 +29,10 @@ class ScanOptions:
     encoders : sequence of str or None
         Names of the encoders whose vectors the library stores; vectors of others are deleted. By default those it
         has, and `nearsong.model.encoders.DEFAULT_ENCODERS` in a new library.
+    excerpt : float or None
+        Seconds from the middle of each song that are analysed, at least 10; 0 for complete songs. All songs of a
+        library have the same: with another one they are analysed again. By default that of the library; complete
+        songs in a new one.
     """
 
     workers: int | None = None
@@ -37,6 +42,7 @@ class ScanOptions:
     retry: bool = False
     seed: int = 0
     encoders: tuple[str, ...] | None = None
+    excerpt: float | None = None
 
     def __post_init__(self) -> None:
         if self.workers is not None:
@@ -48,6 +54,8 @@ class ScanOptions:
         check_count(self.seed, "seed", minimum=0)
         if self.encoders is not None:
             object.__setattr__(self, "encoders", check_encoder_names(self.encoders))
+        if self.excerpt is not None:
+            object.__setattr__(self, "excerpt", check_excerpt(self.excerpt))
 
 
 @dataclass
@@ -60,7 +68,7 @@ class ScanReport:
         Audio files below the folders: the sum of the next six, ``known_unreadable`` and the files ``unreadable``.
     unchanged, added, changed, moved, copied, reanalysed : int
         Files as they were; new; with another content; known under another path; with the content of another file, so
-        that they need no analysis; unchanged and analysed with another encoder.
+        that they need no analysis; unchanged and analysed with another encoder or excerpt.
     missing, removed : int
         Songs of these folders whose file is gone: kept, or removed with ``prune``.
     known_unreadable : int

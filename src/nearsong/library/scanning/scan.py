@@ -8,6 +8,7 @@ One pass over a file's audio feeds all encoders of the library that have no vect
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -17,14 +18,7 @@ from nearsong.audio.tags import guess_from_path, read_tags
 from nearsong.errors import AudioError, LibraryError
 from nearsong.library.files.find import FoundFile, content_key, find_files, printable
 from nearsong.library.models.embedding import Embedder, update_embeddings
-from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
-from nearsong.library.models.library_encoders import (
-    free_encoders,
-    keep_encoders,
-    members_of,
-    set_encoders,
-    stored_encoder,
-)
+from nearsong.library.models.library_encoders import free_encoders, members_of, set_encoders, stored_encoder
 from nearsong.library.models.lifecycle import ensure_model
 from nearsong.library.scanning.analyse_file import (
     AnalysedFile,
@@ -35,19 +29,16 @@ from nearsong.library.scanning.analyse_file import (
     root_of,
     size_and_date,
 )
+from nearsong.library.scanning.choose_encoders import EncoderChooser
 from nearsong.library.scanning.missing_files import account_for_missing
 from nearsong.library.scanning.report import ScanOptions, ScanReport
-from nearsong.library.store import NEVER, EncoderRow, KnownFile, SameContent, ScannedFile, Store
+from nearsong.library.store import NEVER, KnownFile, SameContent, ScannedFile, Store
 from nearsong.model import SongEncoder
-from nearsong.model.encoders import DEFAULT_ENCODERS
 from nearsong.types import Note, Progress, no_note, no_progress
 
 __all__ = ["ScanOptions", "ScanReport", "scan"]
 
 KnownFiles = dict[str, KnownFile]
-
-MAX_REPEATED_SHARE = 0.25
-"""An encoder is fitted again only if at most this share of the songs is analysed already."""
 
 
 def scan(
@@ -132,13 +123,25 @@ class _Scan:
         """Return the files to analyse, once the library has an encoder of each chosen name."""
         pending = self._compare(files)
         before = self.encoder_ids
-        is_needed = bool(pending) or self.options.encoders is not None
-        if not files or not is_needed or not self._set_encoders(files, len(pending)):
+        is_needed = bool(pending) or self.options.encoders is not None or self.options.excerpt is not None
+        if not files or not is_needed or not self._choose_encoders(files, len(pending)):
             return pending
         pending = self._compare(files)
         if before:  # songs of other folders lack vectors of the new encoders too
             pending += self._elsewhere(files)
         return pending
+
+    def _choose_encoders(self, files: list[FoundFile], n_pending: int) -> bool:
+        paths, readable = (
+            [file.path for file in files],
+            [file.path for file in files if not self._is_unreadable(file)],
+        )
+        n_analysed = Counter(encoder_id for file in self.known.values() for encoder_id in file.analysed)
+        chooser = EncoderChooser(self.store, self.options, self.progress, self.note)
+        return chooser.choose(readable or paths, n_files=len(files), n_pending=n_pending, n_analysed=n_analysed)
+
+    def _is_unreadable(self, file: FoundFile) -> bool:
+        return file.path in self.known and bool(self.known[file.path].problem)
 
     def _compare(self, files: list[FoundFile]) -> list[FoundFile]:
         """Compare files with what is known of them, and return those that have to be analysed."""
@@ -178,58 +181,6 @@ class _Scan:
             if path not in paths and not known.missing and not known.problem and not self._is_complete(known)
         ]
         return [file for file in sorted(others) if is_unchanged(*file)]
-
-    # ---- encoders
-
-    def _set_encoders(self, files: list[FoundFile], n_pending: int) -> bool:
-        """Fit encoders that the library lacks or has outgrown; return whether other encoders are used from now on."""
-        before = self.store.models.scanned_encoders()
-        names = self.options.encoders or tuple(before) or DEFAULT_ENCODERS
-        rows = {row.name: row for row in self.store.models.encoders() if row.scanned}
-        lacking = [
-            name for name in names if name not in rows or self._has_outgrown(rows[name], len(files), n_pending)
-        ]
-        if lacking:
-            set_encoders(
-                self.store,
-                tuple(self._fit(lacking, files).values()),
-                instead_of=[rows[name].id for name in lacking if name in rows],
-                fitted_songs=min(len(files), SAMPLE_SONGS),
-            )
-        outgrown = [name for name in lacking if name in rows]
-        if outgrown:
-            fitted_again = ", ".join(outgrown)
-            self.note(f"Encoders that were fitted to the first few songs only are fitted again: {fitted_again}.")
-        if self.options.encoders is not None:
-            keep_encoders(self.store, names)
-        return self.store.models.scanned_encoders() != before
-
-    def _fit(self, names: list[str], files: list[FoundFile]) -> dict[str, SongEncoder]:
-        readable = [file.path for file in files if not (file.path in self.known and self.known[file.path].problem)]
-        return fit_encoders(
-            names,
-            readable or [file.path for file in files],
-            seed=self.options.seed,
-            workers=self.options.workers,
-            nice=self.options.nice,
-            timeout=self.options.timeout,
-            progress=self.progress,
-        )
-
-    def _has_outgrown(self, row: EncoderRow, n_files: int, n_pending: int) -> bool:
-        """Return whether an encoder from the first few songs is worth fitting and analysing all songs again.
-
-        Not where most songs are analysed already, or where a learned model would be lost.
-        """
-        if row.fitted_songs is None or n_pending == 0:
-            return False
-        if not stored_encoder(self.store, [row.id]).is_outgrown(row.fitted_songs, min(n_files, SAMPLE_SONGS)):
-            return False
-        n_analysed = sum(row.id in file.analysed for file in self.known.values())
-        if MAX_REPEATED_SHARE * (n_analysed + n_pending) < n_analysed:
-            return False
-        models = self.store.models
-        return models.active is None or models.row(models.active).kind == "native"
 
     # ---- analysing
 

@@ -7,6 +7,7 @@ to a listener (:meth:`SongEncoder.labels`). `registry.py` lists all encoders; `t
 tests each of them.
 """
 
+import copy
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from nearsong.audio import DeltaMFCC, FrameFeatures, Frames, map_audio_files, stream_audio
 from nearsong.audio.decode import AudioDamage, Samples
+from nearsong.audio.excerpt import check_excerpt
 from nearsong.audio.features import check_samples
 from nearsong.errors import AudioError, InvalidInputError, TooShortAudioError
 from nearsong.model.file_format import Arrays, to_bytes
@@ -40,7 +42,7 @@ class EncodedFile:
     vectors : tuple of arrays
         One for each encoder, in their order.
     seconds : float
-        Length of the audio.
+        Length of the song, also where an excerpt was encoded.
     damage : str or None
         What is wrong with a file that could be used in part.
     """
@@ -111,8 +113,13 @@ class SongEncoder(ABC):
         Whether it may have no vector of a song; such a vector is NaN.
     storage_dtype : str
         How a library stores its vectors: ``float32``, or ``float16`` where that does not change what is near.
+    reads_audio : bool
+        Whether its vectors depend on what a file sounds like.
     features : FrameFeatures
         Computes the frames of samples.
+    excerpt : float
+        Seconds from the middle of a file that it encodes; 0 for the complete song. Samples and frames are encoded as
+        they are given.
     """
 
     name: ClassVar[str]
@@ -123,7 +130,9 @@ class SongEncoder(ABC):
     has_shares: ClassVar[bool] = False
     is_optional: ClassVar[bool] = False
     storage_dtype: ClassVar[str] = "float32"
+    reads_audio: ClassVar[bool] = True
     features: FrameFeatures
+    excerpt: float = 0.0
 
     # ---- what every encoder defines
 
@@ -183,6 +192,15 @@ class SongEncoder(ABC):
             if member is not self:
                 member.check_installed()
 
+    def with_excerpt(self, seconds: float) -> Self:
+        """Return this encoder for excerpts of some seconds, 0 for complete songs; they are not comparable."""
+        seconds = check_excerpt(seconds)
+        if seconds == self.excerpt or not self.reads_audio:
+            return self
+        other = copy.copy(self)
+        object.__setattr__(other, "excerpt", seconds)  # encoders are frozen
+        return other
+
     # ---- storing
 
     def parameters(self) -> dict[str, Any]:
@@ -202,6 +220,7 @@ class SongEncoder(ABC):
     def key(self) -> str:
         """A hash of everything that determines the vectors; equal for encoders with equal vectors."""
         facts = [self.name, self.version, self.features.name, self.features.parameters(), self.parameters()]
+        facts += [self.excerpt] if self.excerpt else []
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
         for name, array in sorted(self.key_arrays().items()):
             digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
@@ -216,7 +235,7 @@ class SongEncoder(ABC):
         """Return the part of a file's header that describes this encoder."""
         features = {"name": self.features.name, "parameters": self.features.parameters()}
         facts = {"name": self.name, "version": self.version, "features": features, "parameters": self.parameters()}
-        return {"encoder": facts}
+        return {"encoder": facts | ({"excerpt": self.excerpt} if self.excerpt else {})}
 
     def to_bytes(self) -> bytes:
         """Return the encoder as bytes that :func:`nearsong.model.encoders.read_encoder` reads."""
@@ -344,22 +363,36 @@ def _pass_on(frames: Frames, readers: Sequence[VectorAccumulator]) -> None:
             accumulator.add(frames)
 
 
+def readers_of(encoders: Sequence[SongEncoder]) -> dict[tuple[int, float], list[int]]:
+    """Return which encoders, by position, read the same samples of a file: (sample rate, excerpt) -> positions.
+
+    That is one group, unless features were made for another sample rate, or models for another excerpt.
+    """
+    groups: dict[tuple[int, float], list[int]] = {}
+    for i, encoder in enumerate(encoders):
+        if encoder.reads_audio:
+            groups.setdefault((encoder.features.sample_rate, encoder.excerpt), []).append(i)
+    silent = [i for i, encoder in enumerate(encoders) if not encoder.reads_audio]
+    first = min(groups, default=(encoders[0].features.sample_rate, 0.0))
+    groups[first] = sorted([*groups.get(first, []), *silent])
+    return dict(sorted(groups.items()))
+
+
 def encode_file(encoders: Sequence[SongEncoder], path: Path) -> EncodedFile:
-    """Encode one file with several encoders, in one pass over its audio."""
+    """Encode one file, or the excerpt of it that the encoders are for, in one pass over its audio."""
     damages: list[AudioDamage] = []
     flat = [single for encoder in encoders for single in encoder.encoders]
-    rates = sorted({encoder.features.sample_rate for encoder in flat})
     vectors: dict[int, FloatArray] = {}
-    seconds = 0.0
-    for rate in rates:  # one, unless features were made for another sample rate
-        chosen = [i for i, encoder in enumerate(flat) if encoder.features.sample_rate == rate]
-        blocks = stream_audio(path, sample_rate=rate, on_damage=damages.append)
-        encoded, n_samples = encode_samples([flat[i] for i in chosen], blocks)
+    lengths: list[float] = []
+    for (rate, excerpt), chosen in readers_of(flat).items():
+        blocks = stream_audio(
+            path, sample_rate=rate, on_damage=damages.append, excerpt=excerpt, on_length=lengths.append
+        )
+        encoded, _ = encode_samples([flat[i] for i in chosen], blocks)
         if not encoded:
             min_ms = 1000 * max(flat[i].features.min_samples for i in chosen) / rate
             raise TooShortAudioError(path, f"is shorter than {min_ms:.0f} ms, too short to analyse.")
         vectors |= dict(zip(chosen, encoded, strict=True))
-        seconds = n_samples / rate
     rest = iter(vectors[i] for i in range(len(flat)))
     ordered = tuple(np.concatenate([next(rest) for _ in encoder.encoders]) for encoder in encoders)
-    return EncodedFile(vectors=ordered, seconds=seconds, damage=str(damages[0]) if damages else None)
+    return EncodedFile(vectors=ordered, seconds=lengths[-1], damage=str(damages[0]) if damages else None)

@@ -101,6 +101,10 @@ class JoinedEncoder(SongEncoder):
         known = [vector for vector in vectors if vector is not None]
         return np.concatenate(known) if len(known) == len(vectors) else None
 
+    def with_excerpt(self, seconds: float) -> Self:
+        """Return the encoders, all of them for excerpts of some seconds."""
+        return type(self)([member.with_excerpt(seconds) for member in self.members])
+
     # ---- storing
 
     @classmethod

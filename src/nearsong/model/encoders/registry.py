@@ -96,7 +96,8 @@ def _build(facts: Mapping[str, Any], arrays: Arrays) -> SongEncoder:
             f"The model needs version {facts['version']} of the encoder {facts['name']!r}, which this nearsong does "
             "not have. Upgrade nearsong, or train a model with other encoders."
         )
-    return encoder.build(facts["parameters"], arrays, features(**facts["features"]["parameters"]))
+    built = encoder.build(facts["parameters"], arrays, features(**facts["features"]["parameters"]))
+    return built.with_excerpt(facts.get("excerpt", 0.0))
 
 
 def read_encoder(data: bytes) -> SongEncoder:

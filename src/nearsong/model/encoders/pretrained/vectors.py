@@ -64,6 +64,7 @@ class VectorsEncoder(SongEncoder):
     cost: ClassVar[float] = 0.0
     licence: ClassVar[str] = "of the vectors"
     is_optional: ClassVar[bool] = True
+    reads_audio: ClassVar[bool] = False
 
     def __init__(self, n_dimensions: int, digest: str, source: str) -> None:
         self.features = NoFrames()
