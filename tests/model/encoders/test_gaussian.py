@@ -69,3 +69,10 @@ def test_other_numbers_of_coefficients_have_their_own_length():
     features = DeltaMFCC(n_mfcc=5)
     encoder = GaussianEncoder.fit([frames[:, :15] for frames in SONGS], features=features)
     assert encoder.encode(SONGS[0][:, :15]).shape == (15 + 120,)
+
+
+def test_what_was_learned_from_few_songs_is_outgrown_by_four_times_as_many():
+    encoder = GaussianEncoder.fit([np.random.default_rng(0).normal(size=(300, 39))])
+    assert not encoder.is_outgrown(10, 39)
+    assert encoder.is_outgrown(10, 40)
+    assert not encoder.is_outgrown(100, 600)

@@ -4,6 +4,7 @@ The frames of chroma and mel levels have 4,096 and 2,048 samples and start every
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -71,7 +72,7 @@ class SampleTiles:
         return tile, n_frames
 
 
-def _compiled(length):  # type: ignore[no-untyped-def]
+def _compiled(length: int) -> Any:
     """Return the function below for frames of 2,048 or 4,096 samples; what it closes over is constant in it."""
     half, hop, roots = length // 2, length // 4, unit_roots(length)
 

@@ -324,15 +324,6 @@ class SongEncoder(ABC):
         return map_audio_files(partial(encode_file, (self,)), paths, workers=workers, timeout=timeout, nice=nice)
 
 
-def mfcc_features(features: FrameFeatures | None) -> DeltaMFCC:
-    """Return features that are known to be MFCCs, by default the paper's; raise if they are others."""
-    if features is None:
-        return DeltaMFCC()
-    if not isinstance(features, DeltaMFCC):
-        raise InvalidInputError(f"the encoder reads MFCCs, not the features {features.name!r}.")
-    return features
-
-
 def encode_samples(encoders: Sequence[SongEncoder], blocks: Iterable[Samples]) -> tuple[tuple[FloatArray, ...], int]:
     """Feed the samples of one song, in blocks, to several encoders; return their vectors and the number of samples.
 

@@ -26,9 +26,10 @@ from nearsong.encoding.fisher import ColumnScores, FisherVector, signed_root
 from nearsong.encoding.frames import check_frames
 from nearsong.encoding.log_gaussian import LogGaussian, MomentAccumulator
 from nearsong.errors import InvalidInputError
-from nearsong.model.encoders.base import SongEncoder, VectorPart
+from nearsong.model.encoders.base import VectorPart
 from nearsong.model.encoders.fisher import fisher_arrays, fisher_of, fit_fisher_vector
-from nearsong.model.encoders.gaussian import covariance_labels, is_small_sample
+from nearsong.model.encoders.gaussian import covariance_labels
+from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
 
@@ -139,7 +140,7 @@ def _lengthened(chroma: Frames) -> Frames:
 
 
 @dataclass(frozen=True, eq=False)
-class ChromaEncoder(SongEncoder):
+class ChromaEncoder(SampledEncoder):
     """Describes the harmony of a song, whatever its key.
 
     Parameters
@@ -167,18 +168,12 @@ class ChromaEncoder(SongEncoder):
     name: ClassVar[str] = "chroma"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.08
-    needs_sample: ClassVar[bool] = True
-    storage_dtype: ClassVar[str] = "float16"
+    reads: ClassVar[type[FrameFeatures]] = Chroma
 
     gaussian: LogGaussian
     fisher: FisherVector
     scores: ColumnScores
     features: Chroma = field(default_factory=Chroma)
-
-    @property
-    def n_dimensions(self) -> int:
-        """Means, covariances and the Fisher vector."""
-        return sum(part.n_dimensions for part in self.parts)
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:
@@ -198,11 +193,6 @@ class ChromaEncoder(SongEncoder):
         return np.concatenate([*pieces, self.scores.transform(statistics.fisher_vector())])
 
     @classmethod
-    def default_features(cls) -> Chroma:
-        """Return chroma."""
-        return Chroma()
-
-    @classmethod
     def fit(cls, songs: Sequence[Frames], *, features: FrameFeatures | None = None, seed: int = 0) -> Self:
         """Learn typical spreads and a mixture of Gaussians from the chroma of sampled songs."""
         harmonies = [key_invariant(_lengthened(check_frames(song, N_PITCH_CLASSES))) for song in songs if len(song)]
@@ -211,22 +201,17 @@ class ChromaEncoder(SongEncoder):
         gaussian = LogGaussian.fit([_statistics(harmony).moments.moments() for harmony in harmonies], REGULARISATION)
         fisher = fit_fisher_vector(harmonies, N_COMPONENTS, n_axes=N_AXES, seed=seed)
         vectors = np.array([_statistics(harmony, fisher).fisher_vector() for harmony in harmonies])
-        return cls(gaussian, fisher, ColumnScores.fit(vectors), _chroma(features))
+        return cls(gaussian, fisher, ColumnScores.fit(vectors), features_of(Chroma, features))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything that was learned."""
-        scores = {"scores_mean": self.scores.mean, "scores_scale": self.scores.scale}
-        return {"scales": self.gaussian.scales, **fisher_arrays(self.fisher), **scores}
+        return {"scales": self.gaussian.scales, **fisher_arrays(self.fisher, self.scores)}
 
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder with stored arrays."""
-        scores = ColumnScores(arrays["scores_mean"], arrays["scores_scale"])
-        return cls(LogGaussian(arrays["scales"], REGULARISATION), fisher_of(arrays), scores, _chroma(features))
-
-    def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
-        """Return whether it was learned from few songs, and the library has grown much since."""
-        return is_small_sample(n_fitted, n_songs)
+        gaussian = LogGaussian(arrays["scales"], REGULARISATION)
+        return cls(gaussian, *fisher_of(arrays), features_of(Chroma, features))
 
     def labels(self) -> list[str]:
         """Name groups of dimensions: chords and changes of harmony, their means, and how they vary together."""
@@ -238,14 +223,6 @@ def _statistics(harmony: FloatArray, fisher: FisherVector | None = None) -> _Har
     statistics = _HarmonyStatistics(fisher)
     statistics.add(harmony)
     return statistics
-
-
-def _chroma(features: FrameFeatures | None) -> Chroma:
-    if features is None:
-        return Chroma()
-    if not isinstance(features, Chroma):
-        raise InvalidInputError(f"the encoder reads chroma, not the features {features.name!r}.")
-    return features
 
 
 @njit(cache=True, nogil=True)

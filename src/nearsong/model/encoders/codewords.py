@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from nearsong.audio import DeltaMFCC, FrameFeatures, Frames
 from nearsong.encoding import Codebook, ProductKernelMap, TopTauHistogram
 from nearsong.errors import InvalidInputError
-from nearsong.model.encoders.base import SongEncoder, mfcc_features
+from nearsong.model.encoders.base import SongEncoder
+from nearsong.model.encoders.sampled import features_of
 from nearsong.model.encoders.sound_words import describe
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
@@ -149,7 +150,7 @@ class CodewordEncoder(SongEncoder):
             if size < MIN_CODEWORDS:
                 raise InvalidInputError("There is too little sound to learn a codebook. Scan more music.") from error
             codebook = Codebook(size, random_state=seed).fit(frames)
-        return cls(Quantizer(codebook), mfcc_features(features))
+        return cls(Quantizer(codebook), features_of(DeltaMFCC, features))
 
     def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
         """Return whether the codebook is small and there are several times the songs it was learned from."""
@@ -177,7 +178,7 @@ class CodewordEncoder(SongEncoder):
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder that parameters and arrays describe."""
         codebook = Codebook.from_arrays(arrays["mean"], arrays["scale"], arrays["codewords"], arrays.get("counts"))
-        return cls(Quantizer(codebook, check_count(parameters["tau"], "tau")), mfcc_features(features))
+        return cls(Quantizer(codebook, check_count(parameters["tau"], "tau")), features_of(DeltaMFCC, features))
 
     # ---- comparing
 

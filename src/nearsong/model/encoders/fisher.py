@@ -18,8 +18,8 @@ from nearsong.encoding import Codebook
 from nearsong.encoding.fisher import ColumnScores, FisherVector, Whitening, signed_root
 from nearsong.encoding.frames import check_frames
 from nearsong.errors import InvalidInputError
-from nearsong.model.encoders.base import SongEncoder, VectorPart, mfcc_features
-from nearsong.model.encoders.gaussian import is_small_sample
+from nearsong.model.encoders.base import VectorPart
+from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.encoders.sound_words import describe
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
@@ -62,7 +62,7 @@ class _FisherAccumulator:
 
 
 @dataclass(frozen=True, eq=False)
-class FisherEncoder(SongEncoder):
+class FisherEncoder(SampledEncoder):
     """Describes a song by how its frames differ from a mixture of Gaussians of all songs.
 
     Parameters
@@ -85,17 +85,10 @@ class FisherEncoder(SongEncoder):
     name: ClassVar[str] = "fisher"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.2
-    needs_sample: ClassVar[bool] = True
-    storage_dtype: ClassVar[str] = "float16"
 
     fisher: FisherVector
     scores: ColumnScores
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
-
-    @property
-    def n_dimensions(self) -> int:
-        """Two numbers for each Gaussian and axis."""
-        return 2 * self.fisher.n_numbers
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:
@@ -110,25 +103,20 @@ class FisherEncoder(SongEncoder):
     @classmethod
     def fit(cls, songs: Sequence[Frames], *, features: FrameFeatures | None = None, seed: int = 0) -> Self:
         """Learn the mixture from some frames of each song, and the z-scores from the songs' vectors."""
-        mfccs = mfcc_features(features)
+        mfccs = features_of(DeltaMFCC, features)
         frames = [check_frames(song, mfccs.n_features) for song in songs if len(song)]
         fisher = fit_fisher_vector(frames, N_COMPONENTS, seed=seed)
         unscaled = cls(fisher, ColumnScores(np.zeros(2 * fisher.n_numbers), np.ones(2 * fisher.n_numbers)), mfccs)
         return cls(fisher, ColumnScores.fit(np.array([unscaled.encode_frames([song]) for song in frames])), mfccs)
 
-    def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
-        """Return whether it was fitted on few songs and there are several times as many."""
-        return is_small_sample(n_fitted, n_songs)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return whitening, mixture and z-scores."""
-        return {**fisher_arrays(self.fisher), "scores_mean": self.scores.mean, "scores_scale": self.scores.scale}
+        return fisher_arrays(self.fisher, self.scores)
 
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder that arrays describe."""
-        scores = ColumnScores(arrays["scores_mean"], arrays["scores_scale"])
-        return cls(fisher_of(arrays), scores, mfcc_features(features))
+        return cls(*fisher_of(arrays), features_of(DeltaMFCC, features))
 
     def labels(self) -> list[str]:
         """Name the sound of each Gaussian, once for its mean and once for its variance."""
@@ -168,18 +156,21 @@ def fit_fisher_vector(
     return FisherVector(whitening, mixture.weights, mixture.means, mixture.variances)
 
 
-def fisher_arrays(fisher: FisherVector) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a Fisher vector by name."""
+def fisher_arrays(fisher: FisherVector, scores: ColumnScores) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a Fisher vector and of the z-scores of its numbers by name."""
     return {
         "mean": fisher.whitening.mean,
         "axes": fisher.whitening.axes,
         "weights": fisher.weights,
         "means": fisher.means,
         "variances": fisher.variances,
+        "scores_mean": scores.mean,
+        "scores_scale": scores.scale,
     }
 
 
-def fisher_of(arrays: Arrays) -> FisherVector:
-    """Return the Fisher vector that :func:`fisher_arrays` described."""
+def fisher_of(arrays: Arrays) -> tuple[FisherVector, ColumnScores]:
+    """Return the Fisher vector and the z-scores that :func:`fisher_arrays` described."""
     whitening = Whitening(arrays["mean"], arrays["axes"])
-    return FisherVector(whitening, arrays["weights"], arrays["means"], arrays["variances"])
+    fisher = FisherVector(whitening, arrays["weights"], arrays["means"], arrays["variances"])
+    return fisher, ColumnScores(arrays["scores_mean"], arrays["scores_scale"])

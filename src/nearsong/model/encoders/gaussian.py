@@ -14,7 +14,8 @@ import numpy.typing as npt
 from nearsong.audio import DeltaMFCC, FrameFeatures, Frames
 from nearsong.encoding.frames import check_frames
 from nearsong.encoding.log_gaussian import LogGaussian, MomentAccumulator, triangle
-from nearsong.model.encoders.base import SongEncoder, VectorPart, mfcc_features
+from nearsong.model.encoders.base import VectorPart
+from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
 
@@ -23,9 +24,6 @@ REGULARISATION = 1e-3
 
 MEANS_WEIGHT = 0.11
 """Weight of the means relative to the covariance, chosen on the validation artists of a data set."""
-
-OUTGROWN_SONGS, OUTGROWN_FACTOR = 100, 4
-"""What was learned from fewer songs is learned again when the library has this many times as many."""
 
 
 class _GaussianAccumulator:
@@ -48,7 +46,7 @@ class _GaussianAccumulator:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianEncoder(SongEncoder):
+class GaussianEncoder(SampledEncoder):
     """Describes a song by the mean and covariance of its frames.
 
     Parameters
@@ -71,16 +69,9 @@ class GaussianEncoder(SongEncoder):
     name: ClassVar[str] = "gaussian"
     version: ClassVar[int] = 2
     cost: ClassVar[float] = 0.12
-    needs_sample: ClassVar[bool] = True
-    storage_dtype: ClassVar[str] = "float16"
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
-
-    @property
-    def n_dimensions(self) -> int:
-        """Means and covariances."""
-        return sum(part.n_dimensions for part in self.parts)
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:
@@ -98,17 +89,13 @@ class GaussianEncoder(SongEncoder):
     @classmethod
     def fit(cls, songs: Sequence[Frames], *, features: FrameFeatures | None = None, seed: int = 0) -> Self:
         """Learn the typical deviation of each feature within a song."""
-        mfccs = mfcc_features(features)
+        mfccs = features_of(DeltaMFCC, features)
         moments = []
         for frames in filter(len, songs):
             accumulator = MomentAccumulator(mfccs.n_features)
             accumulator.add(check_frames(frames, mfccs.n_features))
             moments.append(accumulator.moments())
         return cls(LogGaussian.fit(moments, REGULARISATION), mfccs)
-
-    def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
-        """Return whether it was fitted on few songs and there are several times as many."""
-        return is_small_sample(n_fitted, n_songs)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the typical deviations."""
@@ -117,22 +104,13 @@ class GaussianEncoder(SongEncoder):
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder that arrays describe."""
-        return cls(LogGaussian(arrays["scales"], REGULARISATION), mfcc_features(features))
+        return cls(LogGaussian(arrays["scales"], REGULARISATION), features_of(DeltaMFCC, features))
 
     def labels(self) -> list[str]:
         """Name groups of dimensions: average, variation and covariation of loudness, timbre and movement."""
         n_mfcc = self.features.n_mfcc
         kinds = ["loudness", *["timbre"] * (n_mfcc - 1), *["movement"] * (2 * n_mfcc)]
         return [*(f"average {kind}" for kind in kinds), *covariance_labels(kinds)]
-
-
-def is_small_sample(n_fitted: int, n_songs: int) -> bool:
-    """Return whether statistics of few songs should be learned again from a library of more.
-
-    >>> is_small_sample(10, 39), is_small_sample(10, 40), is_small_sample(100, 600)
-    (False, True, False)
-    """
-    return n_fitted < OUTGROWN_SONGS and OUTGROWN_FACTOR * n_fitted <= n_songs
 
 
 def covariance_labels(kinds: Sequence[str]) -> list[str]:

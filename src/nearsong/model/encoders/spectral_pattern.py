@@ -21,8 +21,8 @@ from nearsong.audio import FrameFeatures, Frames, MelLevels
 from nearsong.encoding.fisher import ColumnScores
 from nearsong.encoding.frames import check_frames
 from nearsong.errors import InvalidInputError
-from nearsong.model.encoders.base import SongEncoder, VectorPart
-from nearsong.model.encoders.gaussian import is_small_sample
+from nearsong.model.encoders.base import VectorPart
+from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
 
@@ -125,7 +125,7 @@ def _percentile(rows: Frames, gain: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class SpectralPatternEncoder(SongEncoder):
+class SpectralPatternEncoder(SampledEncoder):
     """Describes a song by how loud each mel band gets in its quiet and loud moments.
 
     Parameters
@@ -148,35 +148,24 @@ class SpectralPatternEncoder(SongEncoder):
     name: ClassVar[str] = "spectral_pattern"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.15
-    needs_sample: ClassVar[bool] = True
-    storage_dtype: ClassVar[str] = "float16"
+    reads: ClassVar[type[FrameFeatures]] = MelLevels
 
     scores: ColumnScores
     features: MelLevels = field(default_factory=MelLevels)
 
     @property
-    def n_dimensions(self) -> int:
-        """Ten numbers for each band."""
-        return self.features.n_mels * BLOCK_FRAMES
-
-    @property
     def parts(self) -> tuple[VectorPart, ...]:
-        """The vector is one part."""
-        return (VectorPart(self.name, self.n_dimensions, _WEIGHT),)
+        """One: ten numbers for each band."""
+        return (VectorPart(self.name, self.features.n_mels * BLOCK_FRAMES, _WEIGHT),)
 
     def start(self) -> _PatternAccumulator:
         """Return an empty accumulator for one song."""
         return _PatternAccumulator(self.features.n_features, self.scores)
 
     @classmethod
-    def default_features(cls) -> MelLevels:
-        """Return mel levels of 64 bands."""
-        return MelLevels()
-
-    @classmethod
     def fit(cls, songs: Sequence[Frames], *, features: FrameFeatures | None = None, seed: int = 0) -> Self:
         """Learn the mean and scale of each number from the frames of sampled songs."""
-        levels = _mel_levels(features)
+        levels = features_of(MelLevels, features)
         patterns = []
         for frames in songs:
             accumulator = _PatternAccumulator(levels.n_features, None)
@@ -191,7 +180,7 @@ class SpectralPatternEncoder(SongEncoder):
         rows = np.asarray(patterns, dtype=np.float64)
         if len(rows) == 0:
             raise InvalidInputError("there are no songs to learn typical spectral patterns from; give at least one.")
-        return cls(ColumnScores.fit(rows), _mel_levels(features))
+        return cls(ColumnScores.fit(rows), features_of(MelLevels, features))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the mean and scale of each number."""
@@ -200,11 +189,7 @@ class SpectralPatternEncoder(SongEncoder):
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder with stored scores."""
-        return cls(ColumnScores(arrays["mean"], arrays["scale"]), _mel_levels(features))
-
-    def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
-        """Return whether it was learned from few songs, and the library has grown much since."""
-        return is_small_sample(n_fitted, n_songs)
+        return cls(ColumnScores(arrays["mean"], arrays["scale"]), features_of(MelLevels, features))
 
     def scales(self, mapped: FloatArray) -> FloatArray:
         """Return one scale for all numbers, which gives them a total variance of 1."""
@@ -216,14 +201,6 @@ class SpectralPatternEncoder(SongEncoder):
         moments = ["quiet moments", *["quiet moments"] * 2, *["typical moments"] * 4, *["loud moments"] * 3]
         regions = [next(name for high, name in _REGIONS if centre < high) for centre in self.features.band_centres()]
         return [f"{region} in {moment}" for region in regions for moment in moments]
-
-
-def _mel_levels(features: FrameFeatures | None) -> MelLevels:
-    if features is None:
-        return MelLevels()
-    if not isinstance(features, MelLevels):
-        raise InvalidInputError(f"the encoder reads mel levels, not the features {features.name!r}.")
-    return features
 
 
 @njit(cache=True, nogil=True)

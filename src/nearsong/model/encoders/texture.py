@@ -20,8 +20,8 @@ from nearsong.audio import DeltaMFCC, FrameFeatures, Frames
 from nearsong.encoding.frames import FrameTiles, check_frames
 from nearsong.encoding.log_gaussian import LogGaussian, MomentAccumulator, Moments, triangle
 from nearsong.errors import InvalidInputError
-from nearsong.model.encoders.base import SongEncoder, VectorPart, mfcc_features
-from nearsong.model.encoders.gaussian import is_small_sample
+from nearsong.model.encoders.base import VectorPart
+from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
 
@@ -121,7 +121,7 @@ class _TextureAccumulator(WindowAccumulator):
 
 
 @dataclass(frozen=True, eq=False)
-class TextureEncoder(SongEncoder):
+class TextureEncoder(SampledEncoder):
     """Describes a song by what changes together from window to window.
 
     Parameters
@@ -142,22 +142,15 @@ class TextureEncoder(SongEncoder):
     name: ClassVar[str] = "texture"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.07
-    needs_sample: ClassVar[bool] = True
-    storage_dtype: ClassVar[str] = "float16"
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
 
     @property
-    def n_dimensions(self) -> int:
-        """Pairs of numbers of a window."""
-        n_numbers = 2 * self.features.n_mfcc
-        return n_numbers * (n_numbers + 1) // 2
-
-    @property
     def parts(self) -> tuple[VectorPart, ...]:
-        """One."""
-        return (VectorPart("texture", self.n_dimensions, WEIGHT),)
+        """One: pairs of numbers of a window."""
+        n_numbers = 2 * self.features.n_mfcc
+        return (VectorPart(self.name, n_numbers * (n_numbers + 1) // 2, WEIGHT),)
 
     def start(self) -> _TextureAccumulator:
         """Return an empty accumulator for one song."""
@@ -166,7 +159,7 @@ class TextureEncoder(SongEncoder):
     @classmethod
     def fit(cls, songs: Sequence[Frames], *, features: FrameFeatures | None = None, seed: int = 0) -> Self:
         """Learn the typical deviation of each number of a window within a song."""
-        mfccs = mfcc_features(features)
+        mfccs = features_of(DeltaMFCC, features)
         moments = []
         for frames in filter(len, songs):
             accumulator = WindowAccumulator(mfccs.n_features, mfccs.n_mfcc)
@@ -175,10 +168,6 @@ class TextureEncoder(SongEncoder):
         long_enough = [windows for windows in moments if windows.n_frames > 1]
         return cls(LogGaussian.fit(long_enough or moments, REGULARISATION), mfccs)
 
-    def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
-        """Return whether it was fitted on few songs and there are several times as many."""
-        return is_small_sample(n_fitted, n_songs)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the typical deviations."""
         return {"scales": self.gaussian.scales}
@@ -186,7 +175,7 @@ class TextureEncoder(SongEncoder):
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder that arrays describe."""
-        return cls(LogGaussian(arrays["scales"], REGULARISATION), mfcc_features(features))
+        return cls(LogGaussian(arrays["scales"], REGULARISATION), features_of(DeltaMFCC, features))
 
     def labels(self) -> list[str]:
         """Name groups of dimensions: development and liveliness of loudness and timbre, and which go together."""
