@@ -47,7 +47,8 @@ class InProcess(httpx.BaseTransport):
         self._running.enter_context(self._portal.wrap_async_context_manager(app.router.lifespan_context(app)))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        complete = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        body = httpx.ByteStream(request.read())  # a stream, to which httpx adds no second length
+        complete = httpx.Request(request.method, request.url, headers=request.headers, stream=body)
         return self._portal.call(self._answer, complete)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:

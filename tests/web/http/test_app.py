@@ -225,7 +225,7 @@ def test_an_address_that_is_taken_is_reported_in_one_line(trained):
 
 
 def test_the_address_is_one_that_a_browser_can_open():
-    token = "x" * 12
+    token = "0123456789abcdef" * 2
     assert address_of(ServeSettings(host="::1"), 1) == "http://[::1]:1/"
     assert address_of(ServeSettings(host="192.0.2.1", token=token), 1) == "http://192.0.2.1:1/"
     assert address_of(ServeSettings(host="0.0.0.0", token=token), 1) == "http://localhost:1/"

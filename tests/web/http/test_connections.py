@@ -115,6 +115,39 @@ def test_a_connection_serves_several_requests(reach):
         assert answer.startswith(b"HTTP/1.1 200 ")
 
 
+# ---- two lengths
+
+
+CHUNKED = b"5\r\ntoken\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 0\r\n",
+        b"transfer-encoding: CHUNKED\r\ncontent-length: 15\r\n",
+    ],
+)
+def test_a_request_with_two_lengths_is_refused_and_what_follows_it_is_not_read(reach, lengths):
+    answer = received(reach(LOGIN + lengths + b"\r\n" + CHUNKED + HEALTH))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"connection: close" in answer.lower()
+    assert b"send Content-Length or Transfer-Encoding, not both" in answer
+
+
+def test_chunks_from_a_client_that_cannot_know_them_are_refused(reach):
+    request = LOGIN.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Transfer-Encoding: chunked\r\n\r\n"
+    assert b" 400 " in received(reach(request + CHUNKED)).splitlines()[0]
+
+
+def test_a_request_with_one_length_is_answered(reach):
+    for head, body in ((b"Content-Length: 7\r\n", b"token=x"), (b"Transfer-Encoding: chunked\r\n", CHUNKED)):
+        answer = received(reach(LOGIN + head + b"Connection: close\r\n\r\n" + body))
+        assert answer.startswith(b"HTTP/1.1 303 ")
+
+
 # ---- many connections
 
 

@@ -93,7 +93,7 @@ def test_authentication_goes_by_the_path_and_not_by_the_host_header(host):
 
 @pytest.mark.parametrize("origin", ["http://[::1", "http://[x]", "http://[", "//["])
 def test_an_origin_that_cannot_be_read_is_foreign(client, origin):
-    assert is_foreign(Headers({"origin": origin, "host": "127.0.0.1"}))
+    assert is_foreign(Request(scope_of(origin=origin, host="127.0.0.1")))
     assert client.post("/login", headers={"Origin": origin}, data={"token": "x"}).status_code == 403
 
 

@@ -48,6 +48,23 @@ def test_of_a_proxy_that_is_not_trusted_only_its_own_address_counts(behind, monk
     assert statuses == WRONG_TOKENS_PER_MINUTE * [401] + [429]
 
 
+@pytest.mark.parametrize(
+    ("trusted", "scheme", "origin", "is_own"),
+    [
+        ("127.0.0.1", "https", f"https://{NAME}", True),
+        ("127.0.0.1", "https", f"http://{NAME}", False),
+        ("127.0.0.1", "http", f"https://{NAME}", False),
+        ("192.0.2.1", "https", f"https://{NAME}", False),
+        ("192.0.2.1", "https", f"http://{NAME}", True),
+    ],
+)
+def test_the_scheme_that_a_proxy_states_counts_if_it_is_trusted(behind, trusted, scheme, origin, is_own):
+    headers = {"Host": NAME, "X-Forwarded-Proto": scheme, "Origin": origin}
+    answer = behind(trusted).post("/login", data={"token": TOKEN}, headers=headers)
+    assert answer.status_code == (303 if is_own else 403)
+    assert ("Secure" in answer.headers.get("set-cookie", "")) == (is_own and origin.startswith("https"))
+
+
 def test_a_trusted_proxy_that_speaks_ipv4_is_known_where_the_service_listens_on_ipv6_too():
     settings = ServeSettings(token=TOKEN, trusted_proxies=("10.0.0.2", "10.1.0.0/16", "2001:db8::7"))
     assert [ip_network(proxy) for proxy in settings.proxies] == [

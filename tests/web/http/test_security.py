@@ -315,6 +315,11 @@ def test_a_host_is_read_without_port_and_brackets():
 
 FOREIGN = [
     {"Origin": "https://evil.example"},
+    {"Origin": "https://127.0.0.1:8337"},
+    {"Origin": "http://127.0.0.1"},
+    {"Origin": "http://127.0.0.1:80"},
+    {"Origin": "http://127.0.0.1:83370"},
+    {"Origin": "http://user@127.0.0.1:8337"},
     {"Origin": "http://localhost:3000"},
     {"Origin": "http://127.0.0.1:8337.evil.example"},
     {"Origin": "null"},
@@ -346,6 +351,35 @@ def test_a_page_of_another_site_cannot_write(client, method, path, headers):
 def test_our_own_page_and_programs_can(client, headers):
     answer = client.post("/api/v1/playlists", headers=headers, json={"name": "x", "songs": [1]})
     assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("address", "origin", "is_own"),
+    [
+        ("http://localhost", "http://localhost", True),
+        ("http://localhost", "http://localhost:80", True),
+        ("http://localhost", "http://LOCALHOST", True),
+        ("http://localhost", "http://localhost:443", False),
+        ("http://localhost", "https://localhost", False),
+        ("https://localhost", "https://localhost:443", True),
+        ("https://localhost", "http://localhost", False),
+        ("https://localhost:8443", "https://localhost:8443", True),
+        ("https://localhost:8443", "https://localhost", False),
+        ("http://[::1]:8337", "http://[::1]:8337", True),
+        ("http://[::1]:8337", "http://[::1]", False),
+    ],
+)
+def test_an_origin_is_our_own_if_scheme_host_and_port_are(make_client, address, origin, is_own):
+    client = make_client(address=address)
+    answer = client.post("/api/v1/playlists", headers={"Origin": origin}, json={"name": "x", "songs": [1]})
+    assert answer.status_code == (201 if is_own else 403)
+
+
+def test_a_page_by_https_of_a_service_that_sees_http_learns_what_the_proxy_has_to_send(client):
+    for origin, hint in (("https://127.0.0.1:8337", True), ("https://evil.example", False)):
+        detail = client.post("/api/v1/playlists", headers={"Origin": origin}).json()["detail"]
+        assert ("X-Forwarded-Proto" in detail) == hint
+        assert ("--trusted-proxy" in detail) == hint
 
 
 def test_the_log_in_form_comes_from_a_page_that_sends_no_referrer(guarded):

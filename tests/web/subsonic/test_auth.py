@@ -18,7 +18,8 @@ WRONG_TOKENS_PER_MINUTE = 3
 
 def request(client: str = "192.0.2.1", **headers: str) -> Request:
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "client": (client, 1), "headers": [(b"host", b"127.0.0.1:8337"), *pairs]})
+    headers = [(b"host", b"127.0.0.1:8337"), *pairs]
+    return Request({"type": "http", "scheme": "http", "client": (client, 1), "headers": headers})
 
 
 def salted(token: str, salt: str) -> dict[str, str]:

@@ -108,6 +108,7 @@ def _filter(
         metadata={
             "description": description,
             **bounds,
+            "strict": not isinstance(default, tuple),  # for pydantic: no numbers from texts; JSON has no tuples
             "mask": mask,
             "control": control,
             "option": option,

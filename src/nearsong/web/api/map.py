@@ -52,7 +52,7 @@ def _draw_first(request: Request, service: Service) -> Response:
     """Return the job that draws the map, started if need be."""
     job = next((job for job in service.jobs.all() if job.kind == "map" and job.ended is None), None)
     if job is None:
-        if is_foreign(request.headers):
+        if is_foreign(request):
             raise ApiError(403, "requests from other sites' pages cannot start jobs.", "foreign-origin")
         spend(service.job_limit, request, "jobs")
         job, _ = service.jobs.add(DrawMap())

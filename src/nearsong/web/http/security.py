@@ -1,8 +1,9 @@
 """A request -> whether it may pass; an answer -> with security headers.
 
-Plain ASGI, so that audio streams through it. Four checks, in this order: is the Host header one of ours (another name
-that leads here is DNS rebinding), does another site's page use the user's browser, is the body too large, does the
-request carry the token. Errors from inside become problems, with the headers too.
+Plain ASGI, so that audio streams through it. Five checks, in this order: is the Host header one of ours (another name
+that leads here is DNS rebinding), has the body one length (with two, a proxy may read other requests than the
+service), does another site's page use the user's browser, is the body too large, does the request carry the token.
+Errors from inside become problems, with the headers too.
 """
 
 import asyncio
@@ -12,12 +13,12 @@ from collections.abc import Iterable
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearsong.web.http.authentication import API, REST, SAFE_METHODS, TokenAuthentication
-from nearsong.web.http.origins import host_name, is_address, is_embedded, is_foreign, is_host
+from nearsong.web.http.origins import host_name, is_address, is_embedded, is_foreign, is_host, is_only_other_scheme
 from nearsong.web.http.problems import problem, unexpected
 from nearsong.web.settings import ServeSettings
 
@@ -132,8 +133,10 @@ class SecurityMiddleware:
                 "this service does not accept that host name; use its address, or start it with --host-name NAME."
             )
             return problem(421, detail, "unknown-host")
+        if (length := _length_problem(scope, headers)) is not None:
+            return problem(400, length, "two-lengths", _CLOSE_CONNECTION)
         if self._is_foreign(scope, headers):
-            return problem(403, "requests from other sites' pages are not allowed.", "foreign-origin")
+            return problem(403, _foreign_words(scope), "foreign-origin")
         announced = headers.get("content-length", "0")
         if announced.isascii() and announced.isdigit() and int(announced[:20]) > self._max_bytes(scope):
             return problem(413, _too_large(self._max_bytes(scope)), "too-large")
@@ -146,7 +149,7 @@ class SecurityMiddleware:
             return False
         if scope["method"] in SAFE_METHODS:  # GET may start work, too
             return path.startswith((API, REST)) and is_embedded(headers)
-        return is_foreign(headers, may_hide=path == "/login")
+        return is_foreign(HTTPConnection(scope), may_hide=path == "/login")
 
     def _serves(self, host: str) -> bool:
         if not is_host(host):
@@ -175,6 +178,26 @@ def _names_of(settings: ServeSettings) -> Iterable[str]:
 
 def _too_large(max_bytes: int) -> str:
     return f"the request is larger than {max_bytes >> 20} MB, the limit here."
+
+
+def _length_problem(scope: Scope, headers: Headers) -> str | None:
+    """Return what is wrong with the length of a body; None if nothing is."""
+    if "transfer-encoding" not in headers:
+        return None
+    if "content-length" in headers:
+        return "the length of the body is not clear; send Content-Length or Transfer-Encoding, not both."
+    if scope.get("http_version") == "1.0":
+        return "HTTP/1.0 has no Transfer-Encoding; send Content-Length, or use HTTP/1.1."
+    return None
+
+
+def _foreign_words(scope: Scope) -> str:
+    if is_only_other_scheme(HTTPConnection(scope)):
+        return (
+            "the page came by HTTPS but its request by HTTP; let the proxy send X-Forwarded-Proto and, unless it is "
+            "on the same machine, start with --trusted-proxy ADDRESS."
+        )
+    return "requests from other sites' pages are not allowed."
 
 
 def _has_body(scope: Scope) -> bool:

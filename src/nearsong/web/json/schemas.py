@@ -22,9 +22,9 @@ else:
 
 
 class Strict(BaseModel):
-    """A request body; unknown fields are errors."""
+    """A request body; unknown fields and values of other types are errors."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 _listed: dict[str, Any] = {field.name: (field.type, ...) for field in TAG_FIELDS if field.metadata["listed"]}

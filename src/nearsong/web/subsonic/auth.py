@@ -108,7 +108,7 @@ def is_right(token: str, parameters: Parameters) -> bool:
 
 def refuse_other_pages(request: Request) -> None:
     """Refuse requests from pages of other sites; without a token, only the origin identifies them."""
-    if is_foreign(request.headers):
+    if is_foreign(request):
         raise ProtocolError(NOT_ALLOWED, "pages of other sites are not allowed; start the service with --token.")
 
 
