@@ -82,6 +82,17 @@ def output() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH)
 
 
+def confirmed(question: str, command: str) -> bool:
+    """Ask on the terminal whether to do something; without one, refuse and name the command that does not ask."""
+    if not sys.stdin.isatty():
+        raise InvalidInputError(f"there is no terminal to ask on; to do it without asking: {command}")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
+
+
 def print_line(console: Console, text: str) -> None:
     """Print one line as it is: tags and file names are not markup and cannot control the terminal."""
     console.print(printable(text), soft_wrap=True, markup=False)

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from nearsong.cli.common import LibraryOption, format_date, open_library, output, plain_table, print_line, printable
+from nearsong.cli.common import (
+    LibraryOption,
+    confirmed,
+    format_date,
+    open_library,
+    output,
+    plain_table,
+    print_line,
+    printable,
+)
 from nearsong.cli.progress import show_progress
 from nearsong.names import count
 
@@ -94,12 +103,22 @@ def compare(first: ModelId, second: ModelId, library: LibraryOption = None) -> N
 
 
 @models.command()
-def remove(model: ModelId, library: LibraryOption = None) -> None:
-    """Remove a model that is not active.
+def remove(
+    model: ModelId,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it without asking.")] = False,
+    library: LibraryOption = None,
+) -> None:
+    """Remove a model that is not active, after asking.
 
     For example: nearsong models remove 1
     """
     with open_library(library) as lib:
+        row = next((row for row in lib.models() if row.id == model and model != lib.active_model), None)
+        if row is not None and not yes:  # of any other model, the library says why it cannot be removed
+            described = f"model {model} ({row.kind}, {format_date(row.created)})"
+            if not confirmed(f"Remove {described}? This cannot be undone.", f"nearsong models remove {model} --yes"):
+                print_line(output(), f"Model {model} was not removed.")
+                return
         lib.remove_model(model)
     print_line(output(), f"Model {model} removed.")
 
