@@ -7,7 +7,7 @@ import soundfile
 from nearsong.audio import Chroma, DeltaMFCC, MelLevels, load_frames
 from nearsong.errors import DatasetError, EncoderNotInstalledError, InvalidInputError
 from nearsong.experiment import Dataset
-from nearsong.experiment.run.encoders import DEFAULT_ENCODERS, choose_encoders, is_available
+from nearsong.experiment.run.encoders import RUN_ENCODERS, choose_encoders, is_available
 from nearsong.model.encoders import ENCODERS, encoder_class
 
 
@@ -71,7 +71,7 @@ def test_all_frames_of_a_sound_file_are_computed_from_it(folder):
         assert data.sounds.has_frames(features)
         assert frames.shape[1] == features.n_features
         np.testing.assert_array_equal(frames, load_frames(folder / "noise.wav", features))
-    assert choose_encoders(data, ()) == DEFAULT_ENCODERS
+    assert choose_encoders(data, ()) == RUN_ENCODERS
 
 
 def test_frames_that_a_data_set_cannot_give_are_asked_for_by_name(frames_folder):
@@ -126,7 +126,7 @@ def test_vectors_that_do_not_fit_are_refused_before_the_run(frames_folder, vecto
 
 def test_the_default_encoders_are_those_the_data_set_allows(frames_folder, folder):
     data = Dataset.open(frames_folder)
-    expected = [name for name in DEFAULT_ENCODERS if name in ENCODERS and
+    expected = [name for name in RUN_ENCODERS if name in ENCODERS and
                 ENCODERS[name].default_features().key == DeltaMFCC().key]  # fmt: skip
     assert list(choose_encoders(data, ())) == expected
     np.save(frames_folder / "spectral_pattern.npy", np.ones((3, 2)))

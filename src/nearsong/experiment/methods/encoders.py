@@ -13,21 +13,19 @@ from sklearn.preprocessing import StandardScaler
 
 from nearsong.audio import FrameFeatures
 from nearsong.experiment.methods.method import Arrays, LearnedFeature, SongData
-from nearsong.model.encoders import SongEncoder, VectorPart, encoder_class, read_encoder
+from nearsong.model.encoders import (
+    ENCODERS,
+    OPTIONAL_ENCODERS,
+    SongEncoder,
+    VectorPart,
+    encoder_class,
+    read_encoder,
+)
 from nearsong.model.held_out import Indices
 from nearsong.types import FloatArray
 
 DATASET_VECTORS = "vectors"
 """Name of the vectors of a data set without sound; their columns are scaled by the training songs."""
-
-SCALED_BY_CODEBOOK_SET = frozenset({"spectral_pattern"})
-"""Encoders whose last step is to scale each column by the codebook set; files hold their vectors before it."""
-
-GIVEN_WEIGHTS = {"spectral_pattern": 0.25}
-"""Squared weight of vectors that are a file of the data set, by encoder; others are weighted by a ratio."""
-
-GIVEN_RATIOS = {"musicnn": 1.5}
-"""Ratio of the squared weight of vectors that are a file to the sum of those of the encoders with weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +55,13 @@ def encoded_songs(data: SongData, name: str, training: Indices) -> EncodedSongs:
         encoder = feature.fitted(data)
         return EncodedSongs(encoder.phi(data.stored(feature.name)["vectors"]), encoder.parts)
     vectors, of_codebook_set = given
-    if name == DATASET_VECTORS or (name in SCALED_BY_CODEBOOK_SET and len(of_codebook_set) < 2):
+    encoder_type = {**ENCODERS, **OPTIONAL_ENCODERS}.get(name, SongEncoder)
+    if name == DATASET_VECTORS or (encoder_type.file_is_unscaled and len(of_codebook_set) < 2):
         vectors = StandardScaler().fit(vectors[training]).transform(vectors)
-    elif name in SCALED_BY_CODEBOOK_SET:
+    elif encoder_type.file_is_unscaled:  # as the encoder itself ends: by songs whose artists take no part
         vectors = StandardScaler().fit(of_codebook_set).transform(vectors)
-    weight = GIVEN_WEIGHTS.get(name, GIVEN_RATIOS.get(name, 1.0))
-    return EncodedSongs(vectors, (VectorPart(name, vectors.shape[1], weight),), name not in GIVEN_WEIGHTS)
+    part = VectorPart(name, vectors.shape[1], encoder_type.file_weight)
+    return EncodedSongs(vectors, (part,), has_ratio=name not in ENCODERS)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,16 @@ from collections.abc import Iterable
 from nearsong.errors import EncoderNotInstalledError, InvalidInputError
 from nearsong.experiment.dataset.dataset import Dataset
 from nearsong.experiment.methods.encoders import DATASET_VECTORS
-from nearsong.model.encoders import ENCODERS, OPTIONAL_ENCODERS, encoder_class
+from nearsong.model.encoders import (
+    DEFAULT_ENCODERS,
+    ENCODERS,
+    OPTIONAL_ENCODERS,
+    CodewordEncoder,
+    encoder_class,
+)
 
-DEFAULT_ENCODERS = ("gaussian", "fisher", "texture", "chroma", "spectral_pattern")
-"""Encoders of a run unless it names them, where the data set allows: those that pay on the data measured."""
+RUN_ENCODERS = tuple(name for name in DEFAULT_ENCODERS if name != CodewordEncoder.name)
+"""Encoders of a run unless it names them, where the data set allows; codewords have methods of their own."""
 
 COMPUTED_ENCODERS = tuple(name for name in (*ENCODERS, *OPTIONAL_ENCODERS) if name != DATASET_VECTORS)
 """Encoders whose vectors can be computed from sound."""
@@ -24,7 +30,7 @@ def choose_encoders(data: Dataset, names: tuple[str, ...]) -> tuple[str, ...]:
     names : tuple of str
         As the settings name them; none chooses the default ones.
     """
-    chosen = tuple(names) or tuple(name for name in DEFAULT_ENCODERS if is_available(data, name))
+    chosen = tuple(names) or tuple(name for name in RUN_ENCODERS if is_available(data, name))
     if not names and not data.sounds.songs:
         chosen = (DATASET_VECTORS,)
     for name in chosen:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -101,8 +102,7 @@ class SongEncoder(ABC):
     version : int
         Raised when the same frames give other vectors; part of the key.
     cost : float
-        CPU seconds per hour of audio, in addition to decoding and computing frames; measured by
-        `benchmarks/bench_encoding.py`.
+        CPU seconds per hour of audio, beyond decoding and computing frames (`benchmarks/bench_encoding.py`).
     licence : str
         Licence of what is not computed from the library itself.
     needs_sample : bool
@@ -115,11 +115,16 @@ class SongEncoder(ABC):
         How a library stores its vectors: ``float32``, or ``float16`` where that does not change what is near.
     reads_audio : bool
         Whether its vectors depend on what a file sounds like.
+    is_default : bool
+        Whether new libraries use it, if nothing has to be installed first.
+    part_words : mapping of str to str
+        Names of the parts of its vectors -> what users read.
+    file_weight, file_is_unscaled : float, bool
+        Of vectors in a data set's file: squared weight (if pretrained, relative to all others), columns not scaled.
     features : FrameFeatures
         Computes the frames of samples.
     excerpt : float
-        Seconds from the middle of a file that it encodes; 0 for the complete song. Samples and frames are encoded as
-        they are given.
+        Seconds from the middle of a file that it encodes; 0 for the complete song. Of no effect on samples and frames.
     """
 
     name: ClassVar[str]
@@ -131,6 +136,10 @@ class SongEncoder(ABC):
     is_optional: ClassVar[bool] = False
     storage_dtype: ClassVar[str] = "float32"
     reads_audio: ClassVar[bool] = True
+    is_default: ClassVar[bool] = True
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    file_weight: ClassVar[float] = 1.0
+    file_is_unscaled: ClassVar[bool] = False
     features: FrameFeatures
     excerpt: float = 0.0
 

@@ -14,6 +14,7 @@ The vector has two parts: the mean and the logarithm of the covariance of these 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -168,6 +169,9 @@ class ChromaEncoder(SampledEncoder):
     name: ClassVar[str] = "chroma"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.08
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"chroma_gaussian": "harmony", "chroma_fisher": "kinds of chords"}
+    )
     reads: ClassVar[type[FrameFeatures]] = Chroma
 
     gaussian: LogGaussian

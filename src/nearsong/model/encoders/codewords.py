@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -104,6 +105,7 @@ class CodewordEncoder(SongEncoder):
     name: ClassVar[str] = "codewords"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 1.0
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType({"codewords": "typical sounds"})
     needs_sample: ClassVar[bool] = True
     has_shares: ClassVar[bool] = True
 

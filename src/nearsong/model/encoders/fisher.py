@@ -7,6 +7,7 @@ its signed square root and to length 1, and its numbers to z-scores among the sa
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -85,6 +86,9 @@ class FisherEncoder(SampledEncoder):
     name: ClassVar[str] = "fisher"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.2
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"fisher_means": "kinds of sounds", "fisher_variances": "variety of sounds"}
+    )
 
     fisher: FisherVector
     scores: ColumnScores

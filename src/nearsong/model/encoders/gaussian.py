@@ -6,6 +6,7 @@ within a song: 39 + 780 numbers. Means and covariances are parts of their own, a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,6 +70,9 @@ class GaussianEncoder(SampledEncoder):
     name: ClassVar[str] = "gaussian"
     version: ClassVar[int] = 2
     cost: ClassVar[float] = 0.12
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"gaussian_means": "timbre", "gaussian_covariance": "how timbre varies"}
+    )
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)

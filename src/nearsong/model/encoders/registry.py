@@ -56,12 +56,15 @@ FEATURES: dict[str, type[FrameFeatures]] = {
 }  # fmt: skip
 """The features that encoders read."""
 
-DEFAULT_ENCODERS = tuple(
-    name
-    for name in ("codewords", "gaussian", "fisher", "texture", "chroma", "spectral_pattern")
-    if name in ENCODERS
-)  # fmt: skip
+DEFAULT_ENCODERS = tuple(name for name, encoder in ENCODERS.items() if encoder.is_default)
 """The encoders of a new library, unless others are chosen: what sound alone pays for with hardly any time."""
+
+PART_WORDS: dict[str, str] = {
+    part: words
+    for encoder in (*ENCODERS.values(), *OPTIONAL_ENCODERS.values())
+    for part, words in encoder.part_words.items()
+}
+"""Part of a song vector -> what users read."""
 
 
 def check_encoder_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ song every second block is, or every fourth, and so on: at least 1,024, at equal
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -148,6 +149,9 @@ class SpectralPatternEncoder(SampledEncoder):
     name: ClassVar[str] = "spectral_pattern"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.15
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType({"spectral_pattern": "spectrum"})
+    file_weight: ClassVar[float] = _WEIGHT
+    file_is_unscaled: ClassVar[bool] = True
     reads: ClassVar[type[FrameFeatures]] = MelLevels
 
     scores: ColumnScores

@@ -10,6 +10,7 @@ of none, has no covariance; it gets the vector of a song that never changes.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -142,6 +143,7 @@ class TextureEncoder(SampledEncoder):
     name: ClassVar[str] = "texture"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 0.07
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType({"texture": "texture"})
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)

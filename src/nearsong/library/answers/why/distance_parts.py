@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.model import FusedProjector, SimilarityModel
+from nearsong.model.encoders import PART_WORDS
 from nearsong.model.listener_space import BlockSlice, ListenerSpace
 from nearsong.types import FloatArray
 
@@ -29,20 +30,6 @@ KIND_WORDS = {
     "known": "known artists",
 }
 """Kind of a block -> how users read it."""
-
-PART_WORDS = {
-    "codewords": "typical sounds",
-    "gaussian_means": "timbre",
-    "gaussian_covariance": "how timbre varies",
-    "fisher_means": "kinds of sounds",
-    "fisher_variances": "variety of sounds",
-    "texture": "texture",
-    "chroma_gaussian": "harmony",
-    "chroma_fisher": "kinds of chords",
-    "spectral_pattern": "spectrum",
-    "musicnn": "character",
-}
-"""Part of a song vector -> how users read it."""
 
 
 @dataclass(frozen=True)

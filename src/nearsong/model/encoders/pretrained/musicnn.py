@@ -7,6 +7,7 @@ A library or model stores the last layer only, which turns song vectors into pro
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,6 +60,8 @@ class MusicnnEncoder(SongEncoder):
     name: ClassVar[str] = "musicnn"
     version: ClassVar[int] = 1
     cost: ClassVar[float] = 12.0
+    part_words: ClassVar[Mapping[str, str]] = MappingProxyType({"musicnn": "character"})
+    file_weight: ClassVar[float] = 1.5
     licence: ClassVar[str] = "ISC"
 
     def __init__(self, weights_key: str, tag_kernel: npt.ArrayLike, tag_bias: npt.ArrayLike) -> None:
