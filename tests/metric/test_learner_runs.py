@@ -129,10 +129,12 @@ def test_a_path_in_batches_is_as_good_as_fits_in_batches_and_never_ranks_all_que
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RankingOracle, "cutting_plane", counting)
         path = learner.fit_path(X, labels, Cs=[3.0, 30.0, 300.0])
-    assert counted and max(counted) == 50
+    assert counted
+    assert max(counted) == 50
     for fitted in path:
         alone = clone(learner).set_params(C=fitted.C).fit(X, labels)
-        assert np.isnan(fitted.gap_) and {record.phase for record in fitted.history_[-20:]} == {"batch"}
+        assert np.isnan(fitted.gap_)
+        assert {record.phase for record in fitted.history_[-20:]} == {"batch"}
         assert fitted.objective_ == pytest.approx(alone.objective_, rel=0.1)
         assert label_scores(fitted.transform(X), labels).auc > label_scores(X, labels).auc + 0.1
     largest = clone(learner).set_params(C=300.0).fit(X, labels)  # where the path begins
