@@ -124,7 +124,7 @@ class SongEncoder(ABC):
     features : FrameFeatures
         Computes the frames of samples.
     excerpt : float
-        Seconds from the middle of a file that it encodes; 0 for the complete song. Of no effect on samples and frames.
+        Seconds from the middle of a file that it encodes; 0 for the complete song.
     """
 
     name: ClassVar[str]
