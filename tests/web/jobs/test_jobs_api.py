@@ -100,7 +100,7 @@ def test_a_folder_may_begin_at_home(slow, tmp_path, go, monkeypatch):
 
 
 def test_folders_cannot_be_added_from_elsewhere(make_client, tmp_path):
-    token = "a token of sixteen"
+    token = "correct-horse-battery-staple-4242"
     client = make_client(host="0.0.0.0", token=token)
     client.headers["Authorization"] = f"Bearer {token}"
     response = client.post("/api/v1/jobs", json={"kind": "scan", "folders": [str(tmp_path)]})
