@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from pydantic import Field
 
 import music_library
 import nearsong.library
@@ -62,7 +63,7 @@ class Trick(JobSpec):
     """A job that does the steps it is given."""
 
     kind: str = "trick"
-    steps: tuple[Any, ...] = ()
+    steps: list[Any] = Field(default_factory=list)
     file: str = ""
     n: int = 0
     title: ClassVar[str] = "Trick"
