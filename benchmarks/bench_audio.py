@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
@@ -113,8 +113,9 @@ class Music:
             self._models = {tau: SimilarityModel.learn(codebook, songs, tau=tau) for tau in TAUS}
         return self._models[tau]
 
+    @cached_property
     def default_encoders(self) -> SongEncoder:
-        """Return the encoders of a new library, fitted to these songs."""
+        """The encoders of a new library, fitted to these songs."""
         fitted = fit_encoders(DEFAULT_ENCODERS, [str(path) for path in self.songs], seed=0)
         return joined([fitted[name] for name in DEFAULT_ENCODERS])
 
@@ -223,7 +224,7 @@ def measure_features(music: Music) -> Iterator[dict[str, Any]]:
 
 
 def measure_scan(music: Music) -> Iterator[dict[str, Any]]:
-    encode = [music.default_encoders().encode, *(music.model(tau).encode for tau in TAUS)]
+    encode = [music.default_encoders.encode, *(music.model(tau).encode for tau in TAUS)]
     for ending in FORMATS:
         files = music.as_format(ending)
         analyse: list[Callable[[Path], object]] = [lambda path: deque(stream_audio(path), maxlen=0), *encode]
@@ -316,7 +317,7 @@ def analyse_in_this_process(program: str, encoders: str, files: list[str]) -> li
 
 def measure_peers(music: Music) -> Iterator[dict[str, Any]]:
     files = [str(path) for path in music.as_format("ogg")]
-    for program, encoder in (("nearsong", music.default_encoders()), (PAPER, music.model(1).encoder)):
+    for program, encoder in (("nearsong", music.default_encoders), (PAPER, music.model(1).encoder)):
         (music.folder / program).write_bytes(encoder.to_bytes())
     seconds: dict[str, list[list[float]]] = {program: [] for program, module in PEERS.items() if find_spec(module)}
     missing = {program: "not installed" for program in PEERS if program not in seconds}

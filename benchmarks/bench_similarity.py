@@ -40,7 +40,7 @@ from nearsong.model.held_out import make_split
 from nearsong.types import FloatArray, no_progress
 
 PROFILES: dict[str, dict[str, Any]] = {
-    "smoke": {"n_artists": 32, "songs_an_artist": 1, "seconds": 4.0, "n_listeners": 80},
+    "smoke": {"n_artists": 26, "songs_an_artist": 1, "seconds": 2.0, "n_listeners": 60},
     "full": {"n_artists": 72, "songs_an_artist": 3, "seconds": 20.0, "n_listeners": 400},
 }
 Distances = Callable[[Sequence[str]], FloatArray]
@@ -157,7 +157,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.music is None) != (arguments.listens is None):
         raise SystemExit("--music and --listens go together; give both.")
-    settings = TrainingSettings(methods=("listener_space",)) if arguments.profile == "smoke" else TrainingSettings()
+    settings = TrainingSettings()
+    if arguments.profile == "smoke":
+        settings = TrainingSettings(methods=("listener_space",), n_splits=2)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         music, listens = arguments.music, arguments.listens

@@ -154,11 +154,11 @@ PINCH = """([x, y]) => {
 
 def test_drag_wheel_and_pinch_move_the_map_under_the_hand(invented, open_file):
     page = open_file(invented[0])
-    whole = where(page, 4)
+    whole = where(page, 6)
     assert len(whole) == 60  # every song is where the mouse finds it
     x, y = whole["Tune 30"]
     drag(page, [(x, y), (x + 60, y + 20)])
-    dragged = where(page, 4)
+    dragged = where(page, 6)
     assert dragged["Tune 30"] == pytest.approx((x + 60, y + 20), abs=3)
     expect(page.locator(".map-card")).to_be_hidden()  # it was no click
 
@@ -168,11 +168,11 @@ def test_drag_wheel_and_pinch_move_the_map_under_the_hand(invented, open_file):
     page.mouse.move(*dragged["Tune 30"])
     page.mouse.wheel(0, -300)
     expect(page.locator("#map-list-title")).to_contain_text("in view")
-    rolled = where(page, 4)
+    rolled = where(page, 6)
     assert rolled["Tune 30"] == pytest.approx(dragged["Tune 30"], abs=3)
     assert width(rolled) > 1.3 * width(dragged)
     page.evaluate(PINCH, rolled["Tune 30"])
-    assert width(where(page, 4)) == pytest.approx(2 * width(rolled), rel=0.05)
+    assert width(where(page, 6)) == pytest.approx(2 * width(rolled), rel=0.05)
 
 
 def test_a_lasso_lists_the_songs_inside_and_a_class_stands_out(invented, open_file):
