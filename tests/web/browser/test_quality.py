@@ -12,7 +12,7 @@ NAMES = {
     "mlr": "All encoders + MLR",
     "listener_space": "Listener space",
     "combined": "Combined",
-    "learned": "Learned, best by validation",
+    "learned": "Learned, best method",
     "ceiling": "Listeners themselves",
 }
 

@@ -11,7 +11,7 @@ export const NAMES = {
   mlr: "All encoders + MLR",
   listener_space: "Listener space",
   combined: "Combined",
-  learned: "Learned, best by validation",
+  learned: "Learned, best method",
   ceiling: "Listeners themselves",
 };
 
