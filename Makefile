@@ -3,10 +3,12 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH ?= full
+PROFILE ?= full
+ATTACK ?=
 MUSIC ?=
 LISTENS ?=
 
-.PHONY: demo serve test weights lint types docs bench clean
+.PHONY: demo serve test weights lint types docs bench torture clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -40,6 +42,10 @@ docs: $(VENV)/dev
 
 bench: $(VENV)/peers
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file --profile $(BENCH) || exit 1; done
+
+# The attack on nearsong, in .torture; continues where it was stopped. make torture PROFILE=smoke ATTACK="kill files"
+torture: $(VENV)/dev
+	PYTHONPATH=tests:. $(BIN)/python -m torture $(ATTACK) --profile $(PROFILE)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)

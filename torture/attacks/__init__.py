@@ -1,0 +1,1 @@
+"""One module an attack; `torture.registry` lists them."""

@@ -1,0 +1,302 @@
+"""Processes of nearsong that attacks start, watch and kill."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from torture.attack import BrokenError
+
+PATIENCE_SECONDS = 300.0
+"""How long anything may take before an attack calls it hung; this machine may be busy."""
+
+
+def nearsong(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a nearsong command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "nearsong", *arguments],
+        env=os.environ | dict(env or {}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+class Victim:
+    """A task of `torture.victim` in a process group of its own, whose stages can be followed.
+
+    Parameters
+    ----------
+    task : mapping
+        As `torture.victim` reads it.
+    env : mapping, optional
+        Added to the environment.
+    """
+
+    def __init__(self, task: Mapping[str, Any], env: Mapping[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "torture.victim", json.dumps(dict(task))],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | dict(env or {}),
+            start_new_session=True,
+        )
+        self.stage = "starting"
+        self.result: Any = None
+        self._changed = threading.Condition()
+        self._stderr: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True),
+            threading.Thread(target=self._read_errors, args=(self.process.stderr,), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            with contextlib.suppress(ValueError), self._changed:
+                event = json.loads(line)
+                self.stage = event.get("stage", self.stage)
+                self.result = event.get("result", self.result)
+                self._changed.notify_all()
+        with self._changed:
+            self.stage = "ended"
+            self._changed.notify_all()
+
+    def _read_errors(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._stderr.append(line)
+            del self._stderr[:-40]
+
+    def wait_for_stage(self, stage: str) -> bool:
+        """Wait until a stage has begun; return False if the process ended before."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.stage in (stage, "ended"), PATIENCE_SECONDS):
+                self.kill()
+                raise BrokenError(f"hung in the stage {self.stage!r}")
+            return self.stage == stage
+
+    def kill(self, *, whole_group: bool = True) -> str:
+        """Kill the process, or its whole group, with SIGKILL; return the stage that it was in."""
+        with self._changed:
+            stage = self.stage
+        with contextlib.suppress(ProcessLookupError):
+            if whole_group:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        self.process.wait()
+        if not whole_group:  # its workers see that it is gone and end by themselves
+            for thread in self._threads:
+                thread.join(PATIENCE_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for thread in self._threads:
+            thread.join(10)
+        return stage
+
+    def wait(self) -> Any:
+        """Wait until the task is done and return its result; raise if it failed."""
+        try:
+            code = self.process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise BrokenError(f"hung in the stage {self.stage!r}") from None
+        for thread in self._threads:
+            thread.join(10)
+        if code:
+            raise BrokenError(f"exit code {code}: {''.join(self._stderr)[-500:].strip()}")
+        return self.result
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended."""
+        return self.process.poll() is not None
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RunningService:
+    """``nearsong serve`` in a process group of its own.
+
+    Parameters
+    ----------
+    library : str
+        Address of the library.
+    options : str
+        Further options of ``nearsong serve``.
+    env : mapping, optional
+        Added to the environment.
+    """
+
+    def __init__(
+        self, library: str, *options: str, env: Mapping[str, str] | None = None, log: Path | None = None
+    ) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = open(log or os.devnull, "ab")  # noqa: SIM115 - open as long as the process
+        command = [
+            sys.executable,
+            "-m",
+            "nearsong",
+            "serve",
+            "--library",
+            library,
+            "--port",
+            str(self.port),
+            *options,
+        ]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env=os.environ | dict(env or {}),
+            start_new_session=True,
+        )
+
+    def wait_until_up(self) -> None:
+        """Wait until it answers."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise BrokenError(f"the service ended at its start (exit code {self.process.returncode})")
+            with contextlib.suppress(OSError):
+                self.get("/api/v1/status")
+                return
+            time.sleep(0.1)
+        raise BrokenError("the service did not answer")
+
+    def get(self, path: str, timeout: float = PATIENCE_SECONDS) -> Any:
+        """Return the JSON of a GET."""
+        with urllib.request.urlopen(self.url + path, timeout=timeout) as answer:
+            return json.loads(answer.read())
+
+    def send(self, method: str, path: str, body: Any = None, timeout: float = PATIENCE_SECONDS) -> Any:
+        """Send JSON and return the JSON of the answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.url + path, data=data, method=method, headers={"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            text = answer.read()
+            return json.loads(text) if text else None
+
+    def kill(self) -> None:
+        """Kill the service, not its children, with SIGKILL."""
+        self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+    def stop(self) -> int:
+        """End it as Ctrl-C would, and return its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            code = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.kill_group()
+            raise BrokenError("the service did not stop within a minute") from None
+        self._log.close()
+        return code
+
+    def kill_group(self) -> None:
+        """Kill the service and what is left of its group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._log.close()
+
+    def __enter__(self) -> "RunningService":
+        try:
+            self.wait_until_up()
+        except BaseException:
+            self.kill_group()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.process.poll() is None:
+            self.kill_group()
+
+
+def children_of(pid: int) -> list[int]:
+    """Return all descendants of a process."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            direct = [int(text) for text in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+            for child in direct:
+                found += [child, *children_of(child)]
+    return found
+
+
+def memory_of(pid: int) -> tuple[int, int]:
+    """Return current and peak resident memory of a process in MB; zeros if it has ended."""
+    facts: dict[str, int] = {}
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in ("VmRSS", "VmHWM"):
+                facts[name] = int(value.split()[0]) // 1024
+    return facts.get("VmRSS", 0), facts.get("VmHWM", 0)
+
+
+class MemoryWatch:
+    """Records the peak memory of a process and of its descendants while a block runs.
+
+    Attributes
+    ----------
+    peaks : dict of str to int
+        Peak in MB of ``parent`` and of the largest ``child``.
+    """
+
+    def __init__(self, pid: int | Callable[[], int], *, every_seconds: float = 0.02) -> None:
+        self._pid, self._every = pid, every_seconds
+        self.peaks = {"parent": 0, "child": 0}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._stop.is_set():
+            pid = self._pid() if callable(self._pid) else self._pid
+            self.peaks["parent"] = max(self.peaks["parent"], memory_of(pid)[1])
+            for child in children_of(pid):
+                self.peaks["child"] = max(self.peaks["child"], memory_of(child)[1])
+            self._stop.wait(self._every)
+
+    def __enter__(self) -> "MemoryWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def all_ended(victims: Sequence[Victim]) -> Iterator[None]:
+    """Kill what still runs when a block ends."""
+    try:
+        yield
+    finally:
+        for victim in victims:
+            if not victim.has_ended:
+                victim.kill()

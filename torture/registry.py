@@ -1,0 +1,5 @@
+"""The table of attacks: a new one is a class in `torture/attacks` and a line here."""
+
+from torture.attack import Attack
+
+ATTACKS: dict[str, type[Attack]] = {}
