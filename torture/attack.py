@@ -39,7 +39,7 @@ class Trial:
 class Defect:
     """A mutation of one source file that an attack must find.
 
-    ``old`` must occur exactly once in ``file`` (relative to ``src``), so that a defect cannot silently stop being one.
+    ``old`` must occur exactly once in ``file`` (relative to ``src``), so that no defect silently stops being one.
     """
 
     name: str

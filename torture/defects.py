@@ -1,7 +1,7 @@
 """Known defects, put back one at a time into a copy of the sources: the attack that is to find each must fail.
 
-An attack that cannot fail proves nothing. Each defect is a replacement of text in one source file; the attack runs its
-smoke profile on the changed copy, in processes whose ``PYTHONPATH`` begins with it.
+An attack that cannot fail proves nothing. Each defect is a replacement of text in one source file; the attack runs
+its smoke profile on the changed copy, in processes whose ``PYTHONPATH`` begins with it.
 """
 
 import os

@@ -1,7 +1,7 @@
 """``python -m torture.victim TASK``: one task on a library, that says which stage it is in, to be killed.
 
-TASK is JSON: ``{"do": "scan", "library": ..., ...}``. Lines of JSON on standard output say ``{"stage": ...}``, and at the
-end ``{"result": ...}``.
+TASK is JSON: ``{"do": "scan", "library": ..., ...}``. Lines of JSON on standard output say ``{"stage": ...}``, and at
+the end ``{"result": ...}``.
 """
 
 import json
