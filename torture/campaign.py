@@ -6,10 +6,11 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from torture.attack import Attack, BrokenError, Workshop
+from torture.attack import Attack, BrokenError, Trial, Workshop
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -68,11 +69,11 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     if pending:
         try:
             attack.set_up()
-            for trial in pending:
-                if time.monotonic() > deadline:
-                    break
-                results.add(_run_trial(attack, trial.key, trial))
-                _show(attack, results, len(trials))
+            with ThreadPoolExecutor(attack.lanes) as lanes:
+                for row in lanes.map(lambda trial: _run_trial(attack, trial, deadline), pending):
+                    if row is not None:
+                        results.add(row)
+                        _show(row, len(results.of(attack)), len(trials))
         finally:
             attack.tear_down()
     rows = list(results.of(attack).values())
@@ -94,12 +95,20 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     return n_broken
 
 
-def _run_trial(attack: Attack, key: str, trial: Any) -> dict[str, Any]:
-    workshop = attack.workshop
-    row: dict[str, Any] = {"attack": attack.name, "profile": workshop.profile, "seed": workshop.seed, "trial": key}
+def _run_trial(attack: Attack, trial: Trial, deadline: float) -> dict[str, Any] | None:
+    """Return the row of a trial; None if there is no time left for it."""
     started = time.monotonic()
+    if started > deadline:
+        return None
+    workshop = attack.workshop
+    row: dict[str, Any] = {
+        "attack": attack.name,
+        "profile": workshop.profile,
+        "seed": workshop.seed,
+        "trial": trial.key,
+    }
     try:
-        row["figures"] = attack.run(trial, workshop.random(attack.name, key))
+        row["figures"] = attack.run(trial, workshop.random(attack.name, trial.key))
     except BrokenError as error:
         row["broken"] = str(error)
     except Exception as error:  # the attack itself, or an unforeseen way to break
@@ -120,11 +129,9 @@ def commit() -> str:
     return git.stdout.strip()
 
 
-def _show(attack: Attack, results: Results, total: int) -> None:
-    rows = results.of(attack).values()
-    last = list(rows)[-1]
-    state = "BROKEN" if "broken" in last else "held"
-    print(f"  {len(rows)}/{total} {last['trial']}: {state} ({last['seconds']} s)", flush=True)
+def _show(row: dict[str, Any], n_done: int, n_trials: int) -> None:
+    state = f"broken: {row['broken']}" if "broken" in row else "held"
+    print(f"  {n_done}/{n_trials} {row['trial']}: {state} ({row['seconds']} s)", flush=True)
 
 
 def _words(figures: dict[str, Any]) -> str:

@@ -55,6 +55,8 @@ class Victim:
             start_new_session=True,
         )
         self.stage = "starting"
+        self.stage_seconds: dict[str, float] = {}
+        self._stage_began = time.monotonic()
         self.result: Any = None
         self._changed = threading.Condition()
         self._stderr: list[str] = []
@@ -69,11 +71,16 @@ class Victim:
         for line in stream:
             with contextlib.suppress(ValueError), self._changed:
                 event = json.loads(line)
-                self.stage = event.get("stage", self.stage)
+                self._begin(event.get("stage", self.stage))
                 self.result = event.get("result", self.result)
-                self._changed.notify_all()
         with self._changed:
-            self.stage = "ended"
+            self._begin("ended")
+
+    def _begin(self, stage: str) -> None:
+        if stage != self.stage:
+            now = time.monotonic()
+            self.stage_seconds[self.stage] = self.stage_seconds.get(self.stage, 0.0) + now - self._stage_began
+            self.stage, self._stage_began = stage, now
             self._changed.notify_all()
 
     def _read_errors(self, stream: IO[str]) -> None:

@@ -1,5 +1,7 @@
 """The table of attacks: a new one is a class in `torture/attacks` and a line here."""
 
 from torture.attack import Attack
+from torture.attacks.kill import Kill
 
-ATTACKS: dict[str, type[Attack]] = {}
+_KINDS: tuple[type[Attack], ...] = (Kill,)
+ATTACKS: dict[str, type[Attack]] = {kind.name: kind for kind in _KINDS}

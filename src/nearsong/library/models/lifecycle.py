@@ -88,13 +88,16 @@ def add_native(store: Store, seed: int = 0, progress: Progress = no_progress) ->
 
 
 def sample_vectors(store: Store, encoder_ids: Sequence[int], n: int, seed: int) -> npt.NDArray[np.float32]:
-    """Return the vectors of up to ``n`` songs, in the order of their ids."""
-    songs = [song.id for song in store.songs.all() if not song.missing]
+    """Return the vectors of up to ``n`` songs, in the order of their paths: ids depend on which worker was faster."""
+    songs = [song.id for song in sorted(store.songs.all(), key=lambda song: song.path) if not song.missing]
     if len(songs) > n:
         chosen = np.random.default_rng([seed, 23]).choice(len(songs), n, replace=False)
         songs = [songs[i] for i in np.sort(chosen)]
-    blocks = [vectors for _, vectors in store.songs.vectors(encoder_ids, songs)]
-    return np.concatenate(blocks) if blocks else np.empty((0, 0), np.float32)
+    vector_of: dict[int, npt.NDArray[np.float32]] = {}
+    for ids, vectors in store.songs.vectors(encoder_ids, songs):
+        vector_of |= dict(zip(ids.tolist(), vectors, strict=True))
+    found = [vector_of[song] for song in songs if song in vector_of]
+    return np.stack(found) if found else np.empty((0, 0), np.float32)
 
 
 def differ(vectors: npt.NDArray[Any]) -> bool:
