@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,9 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     if pending:
         try:
             attack.set_up()
-            with ThreadPoolExecutor(attack.lanes) as lanes:
-                for row in lanes.map(lambda trial: _run_trial(attack, trial, deadline), pending):
-                    if row is not None:
-                        results.add(row)
-                        _show(row, len(results.of(attack)), len(trials))
+            for row in _rows(attack, pending, deadline):
+                results.add(row)
+                _show(row, len(results.of(attack)), len(trials))
         finally:
             attack.tear_down()
     rows = list(results.of(attack).values())
@@ -93,6 +91,16 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     seconds = time.monotonic() - started
     print(f"  {len(rows) - len(broken)} of {len(rows)} trials held, {seconds:.0f} s. {_words(figures)}", flush=True)
     return n_broken
+
+
+def _rows(attack: Attack, trials: Sequence[Trial], deadline: float) -> Iterator[dict[str, Any]]:
+    """Run trials, some at a time, and yield their rows in order."""
+    lanes = ThreadPoolExecutor(attack.lanes)
+    try:
+        running = [lanes.submit(_run_trial, attack, trial, deadline) for trial in trials]
+        yield from (row for future in running if (row := future.result()) is not None)
+    finally:
+        lanes.shutdown(cancel_futures=True)  # what runs is waited for: it ends its processes itself
 
 
 def _run_trial(attack: Attack, trial: Trial, deadline: float) -> dict[str, Any] | None:

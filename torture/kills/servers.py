@@ -46,7 +46,6 @@ class JobKills(KilledServer):
     """The process of a scan that the service runs as a job: the job fails in words, and the next one continues."""
 
     name = "job"
-    smoke_trials = 1
 
     def run(self, folder: Path, random: np.random.Generator) -> Figures:
         scan = KilledScan(self.workshop)

@@ -88,7 +88,9 @@ class KilledScan(KilledTask):
         material.music(self.workshop)
 
     def command(self, folder: Path) -> dict[str, Any]:
-        return {"do": "scan", "library": str(folder / "library.sqlite"), "music": str(material.music(self.workshop))}
+        address, music = str(folder / "library.sqlite"), str(material.music(self.workshop))
+        encoders = self.workshop.pick(smoke=["codewords", "gaussian"], full=None)
+        return {"do": "scan", "library": address, "music": music, "encoders": encoders}
 
 
 class KilledImport(KilledTask):
