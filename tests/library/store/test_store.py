@@ -252,9 +252,9 @@ def test_without_the_driver_postgresql_says_what_to_install(monkeypatch):
 # ---- many at once
 
 
-def test_a_library_that_stays_locked_is_reported_as_busy(address, monkeypatch):
-    monkeypatch.setattr(database, "_LOCK_TIMEOUT_SECONDS", 0.2)
+def test_a_library_that_stays_locked_is_reported_as_busy(address):
     with contextlib.closing(Store(address)) as one, contextlib.closing(Store(address)) as two:
+        two.set_lock_timeout(0.2)
         with one.writing() as connection:
             one.models.set(connection, "a", 1)
             with pytest.raises(LibraryError, match="is in use by another program; try again later"):
