@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from library_store import put_file as put
 from nearsong.audio.tags import Tags
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library.store import ScannedFile, Store, database, default_address
+from nearsong.library.store import ScannedFile, Store, default_address
 from nearsong.library.store.schema import FORMAT, format_of, metadata
 from nearsong.library.store.text import clean_text, path_key, path_to_text, text_to_path
 

@@ -192,9 +192,7 @@ class Database:
         except self._driver_error as error:  # from code that calls the driver directly
             raise self._driver_failed(error) from error
 
-    def _error(
-        self, words: str, transient: bool = False, kind: type[DatabaseError] = DatabaseError
-    ) -> DatabaseError:
+    def _error(self, words: str, transient: bool = False, kind: type[DatabaseError] = DatabaseError) -> DatabaseError:
         return kind(f"the library {self.name} {words}", self.name, transient)
 
     def _driver_failed(self, error: BaseException | None) -> DatabaseError:
