@@ -1,8 +1,8 @@
 """Requests that write to the library -> a few at a time, in threads of their own.
 
-A write may have to wait for a scan or for another program. Waiting in the threads that all requests share, some dozens
-of writes would leave none for those that only read. So all writes wait here: most of them without a thread, some in
-the queue's own threads for the library's lock, and none for longer than some seconds.
+A write may have to wait for a scan or for another program. In the threads that all requests share, some dozens of
+waiting writes would leave none for those that only read. So all writes wait here: most of them without a thread, some
+in the queue's own threads for the library's lock, and none for longer than some seconds.
 """
 
 import functools
