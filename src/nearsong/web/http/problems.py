@@ -33,7 +33,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SOON = {"Retry-After": "2"}
 """Headers of an error that may be over in seconds."""
 
-NO_ROOM = "no-room"
+DISK_FULL_KIND = "no-room"
 """Kind of the problem that a disk is full."""
 
 log = logging.getLogger("nearsong.web")
@@ -101,7 +101,7 @@ def of_error(error: NearsongError) -> Response:
     if isinstance(error, DatabaseError) and error.transient:
         return problem(503, detail, "busy", RETRY_SOON)
     if is_disk_full(error):
-        return problem(507, detail, NO_ROOM)
+        return problem(507, detail, DISK_FULL_KIND)
     status, kind = next((status, kind) for cls, status, kind in _KINDS if isinstance(error, cls))
     return problem(status, detail, kind)
 
@@ -119,7 +119,7 @@ def unexpected(error: BaseException) -> Response:
     """Return problem 500 for an unexpected error, or 507 for a full disk; the log has the details."""
     if isinstance(error, OSError) and is_disk_full(error):
         log.warning("%s", error)
-        return problem(507, disk_words(error), NO_ROOM)
+        return problem(507, disk_words(error), DISK_FULL_KIND)
     log.error("unexpected error", exc_info=error)
     return problem(500, "unexpected error; see the log of the service.")
 
