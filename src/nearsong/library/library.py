@@ -98,6 +98,10 @@ class Library:
         """The address to :meth:`open` in another process; it may contain a password, so it must not be shown."""
         return self._store.address
 
+    def set_lock_timeout(self, seconds: float) -> None:
+        """Set how long a write waits for others; then it raises a transient `DatabaseError`. By default a minute."""
+        self._store.set_lock_timeout(seconds)
+
     @property
     def playlists(self) -> PlaylistTable:
         """The saved playlists."""
@@ -245,12 +249,9 @@ class Library:
         return self._store.models.active
 
     def use_model(self, model_id: int, progress: Progress = no_progress) -> int:
-        """Make another model active, such as an earlier one.
+        """Make another model active, such as an earlier one; return how many songs its encoders have not analysed.
 
-        Returns
-        -------
-        int
-            Number of songs not analysed with its encoders. If above 0, the model is pending until the next scan.
+        If there are any, the model is pending until the next scan.
         """
         return use_model(self._store, model_id, progress)
 
@@ -334,9 +335,8 @@ class Library:
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the ids and distances of the songs nearest to one or more seeds, both (n,)."""
-        near = self.similar(*seeds, n=n)
-        ids = np.array([neighbour.song.id for neighbour in near], dtype=np.int64)
-        return ids, np.array([neighbour.distance for neighbour in near], dtype=np.float64)
+        found = [(neighbour.song.id, neighbour.distance) for neighbour in self.similar(*seeds, n=n)]
+        return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
 
     def playlist(
         self,

@@ -23,6 +23,7 @@ from nearsong.web.media.uploads import Uploads
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
 from nearsong.web.service.metrics import Metrics
+from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
 from nearsong.web.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Service:
     Parameters
     ----------
     library : Library
-        Stays open while the service runs; the caller closes it.
+        Stays open while the service runs; the caller closes it. Its writes wait for others only for seconds.
     settings : ServeSettings, optional
 
     Attributes
@@ -71,18 +72,22 @@ class Service:
         Similar songs for several requests at once.
     concurrency : ConcurrencyLimit
         Limits expensive requests.
+    writes : WriteQueue
+        Where requests that write to the library wait.
     covers : Covers
     map_answer : MapAnswer
     metrics : Metrics
     """
 
     def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
+        library.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
         self.library = library
         self.settings = settings or ServeSettings()
         self.metrics = Metrics()
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
+        self.writes = WriteQueue()
         self.covers = Covers()
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
