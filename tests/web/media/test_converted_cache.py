@@ -8,7 +8,8 @@ import foreign_music
 from foreign_music import address_of, left_in
 from nearsong.audio.convert import AudioFormat
 from nearsong.audio.workers import AudioWorkers
-from nearsong.web.media.converted import PREFIX, Conversions
+from nearsong.temporary import CONVERTED_PREFIX as PREFIX
+from nearsong.temporary import remove_leftovers
 
 # ---- what is cached
 
@@ -64,9 +65,7 @@ def test_a_killed_services_folder_goes_when_the_next_one_starts(temporary):
     old.mkdir()
     (old / "in-use").touch()
     (old / "song.flac").write_bytes(b"x")
-    conversions = Conversions()
-    conversions.start()
-    conversions.close()
+    remove_leftovers()
     assert list(temporary.iterdir()) == []
 
 
