@@ -1,4 +1,4 @@
-"""This process -> a folder for the sockets of its workers and a name for their semaphores, both known as its own.
+"""A process -> a folder for the sockets of its workers and a name for their semaphores, both known as its own.
 
 `multiprocessing` names them in ways that say neither whose they are nor whether they are in use, and has no public
 setting for it. Where its private settings are not as expected, or cannot be used, its own names stay.

@@ -9,7 +9,6 @@ from foreign_music import address_of, left_in
 from nearsong.audio.convert import AudioFormat
 from nearsong.audio.workers import AudioWorkers
 from nearsong.temporary import CONVERTED_PREFIX as PREFIX
-from nearsong.temporary import remove_leftovers
 
 # ---- what is cached
 
@@ -60,12 +59,12 @@ def test_what_is_being_sent_is_sent_to_its_end_though_it_is_removed(make_client,
     assert client.get(address_of(foreign, "AIFF")).content == complete
 
 
-def test_a_killed_services_folder_goes_when_the_next_one_starts(temporary):
+def test_a_killed_services_folder_goes_when_the_next_one_starts(make_client, foreign, temporary):
     old = temporary / f"{PREFIX}old"
     old.mkdir()
     (old / "in-use").touch()
     (old / "song.flac").write_bytes(b"x")
-    remove_leftovers()
+    make_client(foreign)
     assert list(temporary.iterdir()) == []
 
 

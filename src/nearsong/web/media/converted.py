@@ -41,7 +41,6 @@ from nearsong.library import Song
 from nearsong.temporary import CONVERTED_PREFIX, LockedFolder
 from nearsong.web.http.problems import ApiError
 
-
 MAX_CONVERSIONS = 2
 """Songs that are converted at the same time."""
 
