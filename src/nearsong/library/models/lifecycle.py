@@ -92,8 +92,11 @@ def _drop_earlier_natives(store: Store, model_id: int) -> None:
             store.models.drop_embeddings(row.id)
 
 
-def _continue_native(store: Store, pending: ModelRow, progress: Progress) -> None:
-    """Make a native model active whose first activation was interrupted; forget it if others are the default now."""
+def _continue_native(store: Store, progress: Progress) -> None:
+    """Make a native model active whose activation was interrupted, unless other encoders are the default now."""
+    pending = _row_of(store, PENDING)
+    if pending is None or pending.kind != "native":
+        return
     if pending.encoder_ids == _default_ids(store):
         activate_model(store, pending.id, progress=progress)
         _drop_earlier_natives(store, pending.id)
@@ -233,9 +236,7 @@ def ensure_model(store: Store, seed: int = 0, progress: Progress = no_progress, 
     scanned = set(store.models.scanned_encoders().values())
     if not scanned:
         return
-    pending = _row_of(store, PENDING)
-    if pending is not None and pending.kind == "native":
-        _continue_native(store, pending, progress)
+    _continue_native(store, progress)
     pending, row = _row_of(store, PENDING), _row_of(store, ACTIVE)
     if pending is None and (row is None or _has_outgrown(store, row)):
         add_native(store, seed, progress)
