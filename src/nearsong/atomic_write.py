@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from nearsong.temporary import in_use
+
 UNFINISHED_SUFFIX = ".part"
 """Suffix of files that are still being written; a killed process leaves such a file behind."""
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; when the block ends without an error, it replaces ``path``.
+    """Yield a new, empty file in the same folder; when the block ends without an error, it replaces ``path``.
 
     Symbolic links are followed and permissions of a replaced file are preserved. Content and name are flushed to
-    disk. After an error the temporary file is removed and ``path`` is unchanged.
+    disk. After an error the new file is removed and ``path`` is unchanged. A killed process leaves it behind:
+    :func:`~nearsong.temporary.remove_unfinished` removes it in folders of nearsong's own, such as a cache; in the
+    user's folders it stays.
 
     Parameters
     ----------
@@ -30,7 +34,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        The temporary path. The block must create the file.
+        The new file, for the block to write to.
 
     Raises
     ------
@@ -42,12 +46,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{UNFINISHED_SUFFIX}")
     try:
-        yield temporary
-        with open(temporary, "r+b") as file:
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
+        open(temporary, "xb").close()
+        with in_use(temporary):
+            yield temporary
+            with open(temporary, "r+b") as file:
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            os.replace(temporary, target)
     finally:
         with contextlib.suppress(OSError, ValueError):
             temporary.unlink()
@@ -76,7 +82,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(path, "wb") as file:
             yield file
         return
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
         yield file
 
 

@@ -14,7 +14,18 @@ FLOORS = {
     "product": {"library", "experiment", "demo"},
     "chain": {"model"},
     "stages": {"audio", "encoding", "relevance", "metric", "baselines", "evaluation", "listens"},
-    "ground": {"errors", "validation", "executor", "names", "path_names", "types", "caching", "atomic_write"},
+    "ground": {
+        "errors",
+        "validation",
+        "executor",
+        "names",
+        "path_names",
+        "types",
+        "caching",
+        "atomic_write",
+        "temporary",
+        "process_files",
+    },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
 

@@ -29,6 +29,7 @@ from nearsong.errors import (
     UnreadableAudioError,
 )
 from nearsong.executor import available_processors
+from nearsong.process_files import prepare_process_files
 from nearsong.validation import check_count, check_positive
 
 Path = str | os.PathLike[str]
@@ -237,6 +238,7 @@ def _end(pool: Any) -> None:
 
 def _process_context() -> Any:
     """Return the start method: a fork server without threads where available, else spawn; never a plain fork."""
+    prepare_process_files()
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -8,7 +8,7 @@ import foreign_music
 from foreign_music import address_of, left_in
 from nearsong.audio.convert import AudioFormat
 from nearsong.audio.workers import AudioWorkers
-from nearsong.web.media.converted import PREFIX, Conversions
+from nearsong.temporary import CONVERTED_PREFIX as PREFIX
 
 # ---- what is cached
 
@@ -59,14 +59,12 @@ def test_what_is_being_sent_is_sent_to_its_end_though_it_is_removed(make_client,
     assert client.get(address_of(foreign, "AIFF")).content == complete
 
 
-def test_a_killed_services_folder_goes_when_the_next_one_starts(temporary):
+def test_a_killed_services_folder_goes_when_the_next_one_starts(make_client, foreign, temporary):
     old = temporary / f"{PREFIX}old"
     old.mkdir()
     (old / "in-use").touch()
     (old / "song.flac").write_bytes(b"x")
-    conversions = Conversions()
-    conversions.start()
-    conversions.close()
+    make_client(foreign)
     assert list(temporary.iterdir()) == []
 
 

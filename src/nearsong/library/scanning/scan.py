@@ -34,6 +34,7 @@ from nearsong.library.scanning.missing_files import account_for_missing
 from nearsong.library.scanning.report import ScanOptions, ScanReport
 from nearsong.library.store import NEVER, KnownFile, SameContent, ScannedFile, Store
 from nearsong.model import SongEncoder
+from nearsong.temporary import remove_leftovers
 from nearsong.types import Note, Progress, no_note, no_progress
 
 __all__ = ["ScanOptions", "ScanReport", "scan"]
@@ -89,6 +90,7 @@ class _Scan:
 
     def run(self, given: Sequence[str | os.PathLike[str]], encoder: SongEncoder | None) -> ScanReport:
         started = time.monotonic()
+        remove_leftovers(self.store.cache)
         # the same folder by way of a link is the same folder
         folders = [os.path.realpath(os.path.expanduser(os.fspath(folder))) for folder in given]
         folders = folders or self._existing_roots()

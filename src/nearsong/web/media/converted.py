@@ -11,7 +11,6 @@ import hashlib
 import logging
 import os
 import shutil
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,10 +38,8 @@ from nearsong.errors import (
     TooLongAudioError,
 )
 from nearsong.library import Song
+from nearsong.temporary import CONVERTED_PREFIX, LockedFolder
 from nearsong.web.http.problems import ApiError
-from nearsong.web.media.upload_folder import LockedFolder, remove_left_folders
-
-PREFIX = "nearsong-converted-"
 
 MAX_CONVERSIONS = 2
 """Songs that are converted at the same time."""
@@ -109,7 +106,7 @@ class _FileCache(LRUCache[str, Path]):
 
 
 class Conversions:
-    """Converts songs and caches the results; :meth:`start` and :meth:`close` belong around its use."""
+    """Converts songs and caches the results; to be closed after use."""
 
     def __init__(self) -> None:
         self.max_bytes = MAX_CACHE_BYTES
@@ -123,10 +120,6 @@ class Conversions:
         self._playable: LRUCache[tuple[str, FileIdentity], bool] = LRUCache(MAX_KNOWN_FILES)
         self._folder: LockedFolder | None = None
         self._closed = False
-
-    def start(self) -> None:
-        """Remove the folders of services that were killed."""
-        remove_left_folders(Path(tempfile.gettempdir()), PREFIX)
 
     def close(self) -> None:
         """Stop the workers and remove the cache; waiting requests get a 503."""
@@ -284,7 +277,7 @@ class Conversions:
                 self._folder = None
                 self._cache = _FileCache()
             if self._folder is None:
-                self._folder = LockedFolder(PREFIX)
+                self._folder = LockedFolder(CONVERTED_PREFIX)
             # a third of the free space at most; on some systems temporary files are in memory
             free = shutil.disk_usage(self._folder.path).free + int(self._cache.currsize)
             max_bytes = min(self.max_bytes, free // 3)

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 
 from nearsong.errors import EmptyLibraryError, NearsongError
 from nearsong.library import Library
+from nearsong.temporary import remove_leftovers
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.jobs.queue import JobQueue
 from nearsong.web.json.answers import similar_batch_json
@@ -132,12 +133,11 @@ class Service:
                 self._snapshot = None
 
     def start(self) -> None:
-        """Start the background work."""
+        """Start the background work, and remove what killed processes have left."""
+        remove_leftovers()
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
         self._thread.start()
-        self.uploads.start()
-        self.conversions.start()
 
     def close(self) -> None:
         """Stop the background work, and wait for it."""
