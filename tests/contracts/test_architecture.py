@@ -14,7 +14,17 @@ FLOORS = {
     "product": {"library", "experiment", "demo"},
     "chain": {"model"},
     "stages": {"audio", "encoding", "relevance", "metric", "baselines", "evaluation", "listens"},
-    "ground": {"errors", "validation", "executor", "names", "path_names", "types", "caching", "atomic_write"},
+    "ground": {
+        "errors",
+        "validation",
+        "executor",
+        "names",
+        "path_names",
+        "types",
+        "caching",
+        "atomic_write",
+        "guarded_file",
+    },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
 
@@ -51,7 +61,7 @@ IMPORTERS = {
     "swagger_ui_bundle": {"web"},
     "sqlalchemy": {"library/store"},
     "platformdirs": {"library/store", "model/encoders/pretrained/installed.py"},
-    "mutagen": {"audio/tags.py", "library/files/cover.py"},
+    "mutagen": {"audio/tags.py", "audio/tag_file.py", "library/files/cover.py"},
     "PIL": {"library/files/cover.py", "demo/covers.py"},
     "rapidfuzz": {"library/neighbours/song_finder.py", "library/answers/words/word_match.py"},
     "usearch": {"library/neighbours/index.py"},

@@ -83,7 +83,7 @@ class Service:
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
-        self.covers = Covers()
+        self.covers = Covers(library)
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
         self.uploads = Uploads(self.settings)
@@ -143,6 +143,7 @@ class Service:
         self.similar_batcher.close()
         self.uploads.close()
         self.conversions.close()
+        self.covers.close()
         self.jobs.close()
 
     def _load_first(self) -> "Snapshot":
