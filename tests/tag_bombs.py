@@ -12,7 +12,7 @@ MEGABYTE = 1 << 20
 
 def id3_tag(frame: bytes, content: bytes, version: int = 4) -> bytes:
     """Return an ID3 tag with one compressed frame; `content` is what it unpacks to."""
-    data = struct.pack(">I", len(content) & 0x7F7F7F7F) + zlib.compress(content, 9)
+    data = struct.pack(">I", len(content) & 0x7F7F7F7F) + zlib.compress(content, 1)
     length = _seven_bits(len(data)) if version == 4 else struct.pack(">I", len(data))
     whole = frame + length + {3: b"\0\x80", 4: b"\0\x09"}[version] + data
     return b"ID3" + bytes([version]) + b"\0\0" + _seven_bits(len(whole)) + whole

@@ -21,7 +21,7 @@ MAX_READ_BYTES = 128 << 20
 """Bytes of a file that are read for its tags: several large pictures, or all pages of an Ogg file of two hours that
 has lost its end."""
 
-MAX_UNPACKED_BYTES = 32 << 20
+MAX_UNPACKED_BYTES = 16 << 20
 """Bytes that the compressed frames of a file may unpack to."""
 
 
