@@ -2,6 +2,7 @@
 
 import os
 import random
+import tracemalloc
 
 import mutagen
 import numpy as np
@@ -13,9 +14,19 @@ from mutagen import id3
 from mutagen.apev2 import APEv2
 
 from ffmpeg_files import write_ffmpeg
-from nearsong.audio.tags import Tags, read_tags, read_tags_and_length, write_tags
+from nearsong.audio import tag_file
+from nearsong.audio.tags import (
+    TAGS_TOO_LARGE,
+    Tags,
+    guess_from_path,
+    read_tags,
+    read_tags_and_length,
+    write_tags,
+)
+from nearsong.audio.write import write_audio
 from nearsong.errors import UnreadableAudioError
 from nearsong.names import MAX_TEXT_LENGTH, clean_text
+from tag_bombs import id3_tag, with_id3_bomb, with_sparse_ape_tag
 
 RECORDING = "0b1e1a2c-5c11-4f0f-9d4e-1c2f5d3e4a55"
 ARTIST = "83d91898-7763-47d7-b03b-b92132375c47"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from cachetools import LRUCache
 
 from nearsong.audio.workers import AudioWorkers
-from nearsong.errors import AudioError, NearsongError, NoSuchSongError
+from nearsong.errors import AudioError, DatabaseError, NearsongError, NoSuchSongError
 from nearsong.guarded_file import identity_of
 from nearsong.library import Library, Picture, Song, placeholder, thumbnail_of
 from nearsong.web.service.concurrency import ConcurrencyLimit, busy
@@ -91,7 +91,10 @@ class Covers:
                 identity = identity_of(file)
         except NoSuchSongError:  # not cached: the next scan may accept the file
             return _NO_COVER
-        folders = self._library.folders
+        try:
+            folders = self._library.folders
+        except DatabaseError:  # unreachable for now: pictures that are links are passed over
+            folders = []
         try:
             picture = self._workers.run(song.path, identity, folders, size) or _NO_COVER
         except AudioError:
