@@ -39,10 +39,15 @@ class TagFile:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
         self._size = os.fstat(file.fileno()).st_size
-        self._left, self._left_to_unpack = MAX_READ_BYTES, MAX_UNPACKED_BYTES
         self.name = name
         self.has_refused = False
         self.seek, self.tell = file.seek, file.tell
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Go back to the start, with the limits of a new file, for another parser."""
+        self._left, self._left_to_unpack = MAX_READ_BYTES, MAX_UNPACKED_BYTES
+        self.seek(0)
 
     def read(self, size: int | None = -1) -> bytes:
         """Read bytes; raise an OSError if all reads together would exceed the limit."""

@@ -235,7 +235,7 @@ def _read_foreign_tags(file: TagFile) -> Tags:
     """Return ID3 or APE tags of a file that is damaged or in a format that should not have them."""
     for kind in (id3.ID3, APEv2):
         try:
-            file.seek(0)
+            file.start_again()
             tags = _parse(kind(file))
         except Exception:  # as above
             continue

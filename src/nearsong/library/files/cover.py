@@ -140,7 +140,7 @@ def _kind(data: bytes) -> tuple[str, str] | None:
 def _embedded_pictures(file: TagFile) -> Iterator[bytes]:
     """Yield the embedded pictures of a file, the front cover first."""
     head = file.read(16)
-    file.seek(0)
+    file.start_again()
     pictures = list(_typed_pictures(file, head))
     for _, data in sorted(pictures, key=lambda picture: (picture[0] != _FRONT, picture[0] in _ICONS)):
         yield data
