@@ -25,6 +25,7 @@ FLOORS = {
         "atomic_write",
         "temporary",
         "process_files",
+        "guarded_file",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -62,7 +63,7 @@ IMPORTERS = {
     "swagger_ui_bundle": {"web"},
     "sqlalchemy": {"library/store"},
     "platformdirs": {"library/store", "model/encoders/pretrained/installed.py"},
-    "mutagen": {"audio/tags.py", "library/files/cover.py"},
+    "mutagen": {"audio/tags.py", "audio/tag_file.py", "library/files/cover.py"},
     "PIL": {"library/files/cover.py", "demo/covers.py"},
     "rapidfuzz": {"library/neighbours/song_finder.py", "library/answers/words/word_match.py"},
     "usearch": {"library/neighbours/index.py"},

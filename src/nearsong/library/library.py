@@ -19,8 +19,7 @@ from nearsong.library.listeners.histories import Histories, ListenerChoice
 from nearsong.library.listeners.importing import DEFAULT_USER, ImportedFile, import_listens
 from nearsong.library.listeners.matching import MatchReport
 from nearsong.library.listeners.plays import PlayLog
-from nearsong.library.maps.layout import layout
-from nearsong.library.maps.page import check_page, write_map
+from nearsong.library.maps.export import export_map
 from nearsong.library.models import encoder_list
 from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
 from nearsong.library.models.lifecycle import import_model, use_model
@@ -363,28 +362,14 @@ class Library:
         """Open the file of a song; raise a `NoSuchSongError` if it is not the file that was scanned."""
         return open_song_file(self._store, song)
 
+    @property
+    def folders(self) -> list[str]:
+        """The scanned folders."""
+        return self._store.songs.roots()
+
     def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = no_progress) -> Path:
         """Write an HTML page with a map of all songs under the active model; return its path."""
-        check_page(path)
-        snapshot = self.snapshot()
-        space = snapshot.space
-        if not space.songs:
-            raise EmptyLibraryError("the library has no songs yet; start with `nearsong scan FOLDER`.")
-        positions = layout(space.embeddings, seed=seed, progress=progress)
-        progress("finding neighbours", 0, 0)
-        near, distances = space.index.nearest(space.embeddings, min(13, len(space.songs)))
-        artists = len(set(space.artists.tolist()) - {-1})
-        write_map(
-            path,
-            space.songs,
-            positions,
-            np.searchsorted(space.ids, near),
-            space.calibration.similarity(distances),
-            title="Map of the library",
-            facts={"Songs": f"{len(space.songs):,}", "Artists": f"{artists:,}", "Model": snapshot.model.kind},
-            plays=snapshot.plays,
-        )
-        return Path(path)
+        return export_map(path, self.snapshot, seed=seed, progress=progress)
 
     def status(self) -> Status:
         """Return the content of the library, its problems, and what to do next."""

@@ -19,14 +19,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from nearsong.audio.convert import (
-    ENCODER_VERSION,
-    AudioFormat,
-    ConversionResult,
-    FileIdentity,
-    convert_file,
-    identity_of,
-)
+from nearsong.audio.convert import ENCODER_VERSION, AudioFormat, ConversionResult, convert_file
 from nearsong.audio.playable import is_playable
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import (
@@ -37,6 +30,7 @@ from nearsong.errors import (
     TooLargeAudioError,
     TooLongAudioError,
 )
+from nearsong.guarded_file import FileIdentity, identity_of
 from nearsong.library import Song
 from nearsong.temporary import CONVERTED_PREFIX, LockedFolder
 from nearsong.web.http.problems import ApiError

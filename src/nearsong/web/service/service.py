@@ -89,7 +89,7 @@ class Service:
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
         self.writes = WriteQueue()
-        self.covers = Covers()
+        self.covers = Covers(library)
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
         self.uploads = Uploads(self.settings)
@@ -148,6 +148,7 @@ class Service:
         self.similar_batcher.close()
         self.uploads.close()
         self.conversions.close()
+        self.covers.close()
         self.jobs.close()
 
     def _load_first(self) -> "Snapshot":
