@@ -20,6 +20,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from nearsong.atomic_write import UNFINISHED_SUFFIX
 from nearsong.audio.convert import (
     ENCODER_VERSION,
     AudioFormat,
@@ -236,7 +237,7 @@ class Conversions:
         max_bytes = self.max_bytes
         try:
             folder, max_bytes = self._make_space()
-            part = folder / f"{request.key}.part"
+            part = _new_file(folder)
             self._write(request, part, max_bytes)
             target = folder / f"{request.key}.{request.form.extension}"
             os.replace(part, target)
@@ -301,6 +302,13 @@ class Conversions:
             except OSError:  # removed by someone else
                 del self._cache[key]
                 return None
+
+
+def _new_file(folder: Path) -> Path:
+    """Create an empty file with a random name, for a worker to write to."""
+    handle, name = tempfile.mkstemp(suffix=UNFINISHED_SUFFIX, dir=folder)
+    os.close(handle)
+    return Path(name)
 
 
 async def _wait_for(future: "Future[None]") -> None:

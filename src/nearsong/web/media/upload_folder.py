@@ -66,7 +66,7 @@ class LockedFolder:
     def _write_lock_file(self) -> None:
         if self._lock_file is not None:
             self._lock_file.close()
-        self._lock_file = open(self.path / LOCK_FILE, "w")  # noqa: SIM115  (open as long as the service runs)
+        self._lock_file = open(self.path / LOCK_FILE, "x")  # noqa: SIM115  (open as long as the service runs)
         _lock(self._lock_file)
 
     def close(self) -> None:
