@@ -66,7 +66,7 @@ class LockedFolder:
         try:
             with contextlib.suppress(OSError):  # not every system can open a folder
                 self._descriptor = os.open(self.path, os.O_RDONLY)
-                _lock(self._descriptor)
+                lock(self._descriptor)
             self._write_lock_file()
         except BaseException:
             self.close()
@@ -90,7 +90,7 @@ class LockedFolder:
         # locked before it has its name: without a lock file a young folder is left alone
         new = self.path / f"{LOCK_FILE}.new"
         self._lock_file = open(new, "w")  # noqa: SIM115  (open as long as the folder is in use)
-        _lock(self._lock_file)
+        lock(self._lock_file)
         with contextlib.suppress(PermissionError):  # Windows renames no open files, and has no such locks
             os.replace(new, self.path / LOCK_FILE)
 
@@ -162,7 +162,7 @@ def in_use(path: str | os.PathLike[str]) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDONLY) if os.name == "posix" else None
     try:
         if descriptor is not None:
-            _lock(descriptor)
+            lock(descriptor)
         yield
     finally:
         if descriptor is not None:
@@ -203,12 +203,12 @@ def _can_be_locked(path: Path) -> bool:
     # a pipe in place of the file must not keep us waiting
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        return _lock(descriptor)
+        return lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _lock(file: IO[Any] | int) -> bool:
+def lock(file: IO[Any] | int) -> bool:
     """Lock a file while it is open; False if another process has locked it."""
     try:
         import fcntl  # Unix only

@@ -67,7 +67,7 @@ def test_an_encoder_that_cannot_be_written_is_507_too(client, monkeypatch):
     def write(*_given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr("nearsong.atomic_write.os.fsync", write)
     response = client.post("/api/v1/query", files={"file": ("x.mp3", b"x")})
     assert response.status_code == 507
     assert "(No space left on device)" in response.json()["detail"]

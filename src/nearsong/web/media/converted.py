@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import shutil
+import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from nearsong.atomic_write import UNFINISHED_SUFFIX
 from nearsong.audio.convert import ENCODER_VERSION, AudioFormat, ConversionResult, convert_file
 from nearsong.audio.playable import is_playable
 from nearsong.audio.workers import AudioWorkers
@@ -223,7 +225,7 @@ class Conversions:
         max_bytes = self.max_bytes
         try:
             folder, max_bytes = self._make_space()
-            part = folder / f"{request.key}.part"
+            part = _new_file(folder)
             self._write(request, part, max_bytes)
             target = folder / f"{request.key}.{request.form.extension}"
             os.replace(part, target)
@@ -288,6 +290,13 @@ class Conversions:
             except OSError:  # removed by someone else
                 del self._cache[key]
                 return None
+
+
+def _new_file(folder: Path) -> Path:
+    """Create an empty file with a random name, for a worker to write to."""
+    handle, name = tempfile.mkstemp(suffix=UNFINISHED_SUFFIX, dir=folder)
+    os.close(handle)
+    return Path(name)
 
 
 async def _wait_for(future: "Future[None]") -> None:

@@ -23,6 +23,7 @@ import anyio
 from anyio import to_thread
 from starlette.requests import Request
 
+from nearsong.atomic_write import atomic_write
 from nearsong.audio.tags import Tags
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import AudioError, EncoderNotInstalledError, NearsongError
@@ -216,9 +217,8 @@ class Uploads:
         path = self.folder / f"encoder-{encoder.key}.npz"
         with _disk_errors():
             if not path.exists():
-                part = path.with_suffix(f".{threading.get_ident()}")
-                part.write_bytes(encoder.to_bytes())
-                os.replace(part, path)
+                with atomic_write(path) as part:
+                    part.write(encoder.to_bytes())
         return path
 
     def save(self, file: Received, tags: Tags) -> Path:
