@@ -94,7 +94,8 @@ def _new_file(path: str | os.PathLike[str]) -> Iterator[tuple[Path, BinaryIO]]:
                 raise FileExistsError(errno.EEXIST, "another program replaced the unfinished file", str(temporary))
             if target.exists():
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-            file.close()  # Windows renames no open files
+            if os.name != "posix":
+                file.close()  # Windows renames no open files; elsewhere the lock stays until it has its name
             os.replace(temporary, target)
         finally:
             with contextlib.suppress(OSError):
