@@ -5,7 +5,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from nearsong.audio.truncation import id3_length
+from nearsong.audio.headers.truncation import id3_length
 
 MEGABYTE = 1 << 20
 

@@ -14,7 +14,7 @@ from mutagen import id3
 from mutagen.apev2 import APEv2
 
 from ffmpeg_files import write_ffmpeg
-from nearsong.audio import tag_file
+from nearsong.audio.headers import tag_file
 from nearsong.audio.tags import (
     TAGS_TOO_LARGE,
     Tags,

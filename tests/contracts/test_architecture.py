@@ -63,7 +63,7 @@ IMPORTERS = {
     "swagger_ui_bundle": {"web"},
     "sqlalchemy": {"library/store"},
     "platformdirs": {"library/store", "model/encoders/pretrained/installed.py"},
-    "mutagen": {"audio/tags.py", "audio/tag_file.py", "library/files/cover.py"},
+    "mutagen": {"audio/tags.py", "audio/headers/tag_file.py", "library/files/cover.py"},
     "PIL": {"library/files/cover.py", "demo/covers.py"},
     "rapidfuzz": {"library/neighbours/song_finder.py", "library/answers/words/word_match.py"},
     "usearch": {"library/neighbours/index.py"},

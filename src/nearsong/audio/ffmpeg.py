@@ -10,7 +10,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.audio.truncation import id3_length
+from nearsong.audio.headers.truncation import id3_length
 from nearsong.guarded_file import open_regular
 
 SAMPLE_RATES = (1_000, 1_000_000)

@@ -16,7 +16,7 @@ from mutagen.apev2 import APEv2
 from mutagen.asf import ASFTags
 from mutagen.mp4 import AtomDataType, MP4FreeForm, MP4Tags
 
-from nearsong.audio.tag_file import TagFile, opened_for_tags
+from nearsong.audio.headers.tag_file import TagFile, opened_for_tags
 from nearsong.errors import UnreadableAudioError
 from nearsong.names import clean_text
 from nearsong.path_names import is_various_artists, names_in_path

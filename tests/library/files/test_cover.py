@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mutagen import apev2, asf, flac, id3, mp4
 
 import foreign_music
-from nearsong.audio import tag_file
+from nearsong.audio.headers import tag_file
 from nearsong.audio.write import write_audio
 from nearsong.guarded_file import identity_of
 from nearsong.library.files import cover as cover_art

@@ -28,7 +28,7 @@ from mutagen.oggvorbis import OggVorbis
 from mutagen.wave import WAVE
 from PIL import Image
 
-from nearsong.audio.tag_file import TagFile, opened_for_tags
+from nearsong.audio.headers.tag_file import TagFile, opened_for_tags
 from nearsong.errors import InvalidInputError
 from nearsong.guarded_file import FileIdentity, leads_within, open_regular
 from nearsong.library.records import Picture
