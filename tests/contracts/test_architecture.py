@@ -58,6 +58,7 @@ IMPORTERS = {
     "anyio": {"web"},
     "pydantic": {"web"},
     "uvicorn": {"web"},
+    "h11": {"web/http/connections.py"},
     "prometheus_client": {"web"},
     "python_multipart": {"web"},
     "swagger_ui_bundle": {"web"},
