@@ -64,8 +64,8 @@ def playlist(
     )
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        resolved = [snapshot.seed(query) for query in queries]
-        goal = None if end is None else snapshot.seed(end)
+        resolved = [snapshot.seed(query, in_worker=True) for query in queries]
+        goal = None if end is None else snapshot.seed(end, in_worker=True)
         songs, notes = snapshot.playlist(resolved, rules, filters, goal)
     title = "From " + " + ".join(query.name for query in resolved) + ("" if goal is None else f" to {goal.name}")
     if out_file is not None:

@@ -60,7 +60,7 @@ def similar(
     """
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        queries = [snapshot.seed(seed) for seed in seeds]
+        queries = [snapshot.seed(seed, in_worker=True) for seed in seeds]
         neighbours = snapshot.similar(queries, n, filters, adventurousness=dial_position(adventurous))
         reasons = snapshot.why(queries, [near.song for near in neighbours[:N_EXPLAINED]]) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)

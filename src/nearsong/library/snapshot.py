@@ -203,11 +203,11 @@ class Snapshot:
             raise NoSuchSongError(f"the file of song {song_id} is missing; restore it and run `nearsong scan`.")
         raise NoSuchSongError(f"song not found: {song_id}; search for it by name.")
 
-    def seed(self, seed: SeedLike, metric: str = "active") -> Seed:
+    def seed(self, seed: SeedLike, metric: str = "active", *, in_worker: bool = False) -> Seed:
         """Return the seed of a song, an id, a name or a path; a seed of another metric or snapshot is converted.
 
-        A file outside the library is analysed. A text may be a path and open a file: pass untrusted text to
-        ``space.finder.find`` instead.
+        A file outside the library is analysed, with ``in_worker`` in another process with limits of memory and time.
+        A text may be a path and open a file: pass untrusted text to ``space.finder.find`` instead.
         """
         space = self.space_of(metric)
         if isinstance(seed, Seed):
@@ -218,7 +218,7 @@ class Snapshot:
         song_id = id_in(text)
         if os.path.isfile(text) and song_id not in space.row_of:
             song = space.song_at(text)
-            return seed_of_file(space, text) if song is None else seed_of_song(space, song)
+            return seed_of_file(space, text, in_worker=in_worker) if song is None else seed_of_song(space, song)
         return seed_of_song(space, self.song(song_id) if song_id in space.missing else space.finder.find(text))
 
     def seed_of_vector(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from library_store import store_of
-from nearsong.errors import InvalidInputError, UnclearSongError
+from nearsong.errors import InvalidInputError, NotAudioError, UnclearSongError
 from nearsong.library import Filters
 from nearsong.library.answers import similar
 from nearsong.library.answers.filters import FilterContext
@@ -76,6 +76,16 @@ def test_a_file_outside_the_library_is_analysed(trained, tmp_path):
     assert seed.song is None
     styles = [one.song.genre for one in trained.similar(path, n=5)]
     assert styles.count("high pulses") >= 4
+    isolated = trained.snapshot().seed(path, in_worker=True)
+    assert (isolated.name, isolated.artist_key, isolated.path) == (seed.name, seed.artist_key, seed.path)
+    np.testing.assert_array_equal(isolated.embedding, seed.embedding)
+
+
+def test_a_file_that_a_worker_cannot_analyse_is_named(trained, tmp_path):
+    path = tmp_path / "noise.mp3"
+    path.write_bytes(np.random.default_rng(0).bytes(3000))
+    with pytest.raises(NotAudioError, match=r"noise\.mp3: is not a readable audio file"):
+        trained.snapshot().seed(path, in_worker=True)
 
 
 def test_an_unclear_name_says_what_would_be_clear(trained):

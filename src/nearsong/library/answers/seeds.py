@@ -3,16 +3,19 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, read_tags
-from nearsong.errors import InvalidInputError
+from nearsong.errors import AudioError, InvalidInputError
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Song
+from nearsong.model import SongEncoder
 from nearsong.names import artist_key, primary_artist, title_key
 
 
@@ -62,9 +65,19 @@ def seed_of_song(space: Space, song: Song) -> Seed:
     )
 
 
-def seed_of_file(space: Space, path: str) -> Seed:
-    """Analyse a file outside the library; return its seed."""
-    return seed_of_vector(space, space.model.encode(path), read_tags(path), os.path.basename(path), path)
+def seed_of_file(space: Space, path: str, *, in_worker: bool = False) -> Seed:
+    """Analyse a file outside the library, perhaps in a worker process with limits; return its seed."""
+    if not in_worker:
+        return seed_of_vector(space, space.model.encode(path), read_tags(path), os.path.basename(path), path)
+    read = partial(_vector_and_tags, space.model.encoder)
+    ((_, result),) = map_audio_files(read, [path], workers=1)
+    if isinstance(result, AudioError):
+        raise result
+    return seed_of_vector(space, *result, os.path.basename(path), path)
+
+
+def _vector_and_tags(encoder: SongEncoder, path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], Tags]:
+    return encoder.encode(path), read_tags(path)
 
 
 def seed_of_vector(space: Space, vector: npt.NDArray[Any], tags: Tags, name: str, path: str = "") -> Seed:
