@@ -34,9 +34,9 @@ class Kill(Attack):
     defects: ClassVar[tuple[Defect, ...]] = (
         Defect(
             name="samples of a killed scan are read again",
-            file="nearsong/library/models/fitting_cache.py",
-            old="",
-            new="",
+            file="nearsong/library/models/fit_encoder.py",
+            old="            known = None if key is None else cache.sample(key, path, self.features)\n",
+            new="            known = None\n",
         ),
         Defect(
             name="a history counts before it is complete",
@@ -55,12 +55,6 @@ class Kill(Attack):
             file="nearsong/library/store/models.py",
             old="        if same is not None:\n",
             new="        if same is not None and not data:\n",
-        ),
-        Defect(
-            name="a playlist is acknowledged before it is stored",
-            file="nearsong/library/store/database.py",
-            old="",
-            new="",
         ),
     )
 
