@@ -85,7 +85,7 @@ class Kill(Attack):
     def run(self, trial: Trial, random: np.random.Generator) -> Figures:
         folder = self.workshop.scratch(self.name, trial.key)
         if "early" in trial.options:
-            return run_early(self._tasks["scan"], folder, random)
+            return run_early(self._tasks["scan"], folder, self.workshop.pick(smoke=6, full=1), random)
         if "server" in trial.options:
             return self._servers[trial.options["server"]].run(folder, random)
         return run_chain(self._tasks[trial.options["task"]], folder, trial.options["phases"], random)
@@ -106,14 +106,14 @@ class Kill(Attack):
         }
 
 
-def run_early(task: KilledTask, folder: Path, random: np.random.Generator) -> Figures:
-    """Kill a first scan again and again while it learns typical sounds: each attempt gets further than the last."""
+def run_early(task: KilledTask, folder: Path, n_steps: int, random: np.random.Generator) -> Figures:
+    """Kill a first scan each time it has read a few samples more than the last time, until it gets no further."""
     task.prepare(folder)
     n_kills, done = 0, 0
     while True:
         victim = Victim(task.command(folder))
         try:
-            if not victim.wait_for_stage(EARLY_PHASE, done + 1 + int(random.integers(4))):
+            if not victim.wait_for_stage(EARLY_PHASE, done + n_steps + int(random.integers(4))):
                 break
             check(victim.done > done, f"after {n_kills} kills a scan is where it was: {done} samples")
             done = victim.done
