@@ -1,0 +1,162 @@
+"""``python -m torture.hostile.victim TASK``: tasks that read what strangers sent, as `torture.victim` runs its own.
+
+Each result tells what became of every file, and the peak memory of this process, in MB, after each step.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torture.processes import memory_of
+from torture.victim import Stages, tell
+
+PARTS = ("unchanged", "added", "changed", "moved", "copied", "reanalysed", "known_unreadable")
+COVER_PIXELS = 300
+
+
+def main() -> None:
+    """Run the task of the command line."""
+    task = json.loads(sys.argv[1])
+    tasks = {"teach": teach, "scan": scan_hostile, "import": import_hostile, "models": import_forgeries}
+    tell("stage", task["do"])
+    tell("result", tasks[task["do"]](task))
+
+
+def peak() -> int:
+    """Return the peak memory of this process in MB."""
+    return memory_of(os.getpid())[1]
+
+
+# ---- songs
+
+
+def teach(task: dict[str, Any]) -> dict[str, str]:
+    """Fit an encoder to some music, write it to a file; return the vectors of the good songs, scanned alone."""
+    from nearsong.library import Library
+
+    with Library.open(task["library"]) as library:
+        library.scan(task["music"], workers=1, encoders=("gaussian",))
+        library.export_model(task["model"])
+    alone = task["library"] + "-alone.sqlite"
+    with Library.open(alone) as library:
+        library.scan(task["good"], workers=1, codebook=task["model"])
+    return vectors_of(alone, task["good"])
+
+
+def vectors_of(address: str, folder: str) -> dict[str, str]:
+    """Return a hash of the vectors of each song in a folder, by its name."""
+    from nearsong.library.store import Store
+
+    with closing(Store(address, create=False)) as store:
+        names = {song.id: song.path for song in store.songs.all() if song.path.startswith(folder)}
+        scanned = sorted(store.models.scanned_encoders().values())
+        return {
+            os.path.basename(names[int(number)]): hashlib.blake2b(vector.tobytes(), digest_size=12).hexdigest()
+            for ids, matrix in store.songs.vectors(scanned, sorted(names))
+            for number, vector in zip(ids, matrix, strict=True)
+        }
+
+
+def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
+    """Scan a folder, touch and move some files, scan it again, then show the covers of all songs."""
+    from nearsong.library import Library
+
+    stages, result = Stages(), {"start": peak()}
+    options = {"workers": 2, "timeout": task["timeout"]}
+    if task["model"] is None:
+        options["encoders"] = tuple(task["encoders"])
+    else:
+        options["codebook"] = task["model"]
+    with Library.open(task["library"]) as library:
+        for turn in ("first", "second"):
+            report = library.scan(task["music"], progress=stages, **options)
+            accounted = sum(getattr(report, part) for part in PARTS) + len(report.unreadable)
+            result[turn] = {"found": report.found, "accounted": accounted, "damaged": len(report.damaged)}
+            result[turn] |= {"seconds": round(report.seconds, 1), "peak": peak()}
+            if turn == "first":
+                touch_some(Path(task["music"]), np.random.default_rng(task["seed"]))
+    result |= what_became_of(task["library"], task["music"])
+    result["vectors"] = vectors_of(task["library"], task["good"])
+    stages("covers", 0, 0)
+    result["covers"] = show_covers(task["library"]) | {"peak": peak()}
+    return result
+
+
+def touch_some(folder: Path, random: np.random.Generator) -> None:
+    """Touch a part of the files of a folder and move a few of them."""
+    for parent, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not path.is_symlink() and path.is_file():
+                choice = random.random()
+                if choice < 0.5:
+                    os.utime(path, (1_600_000_000, 1_600_000_000))
+                elif choice < 0.6 and len(os.fsencode(name)) < 240:
+                    os.replace(path, path.with_name("m" + name))
+
+
+def what_became_of(address: str, folder: str) -> dict[str, Any]:
+    """Return how many files became songs, why the others did not, and which are neither."""
+    from nearsong.library.files.find import ENDINGS
+    from nearsong.library.store import Store
+
+    with closing(Store(address, create=False)) as store:
+        songs = {song.path for song in store.songs.all() if not song.missing}
+        reasons = dict(store.songs.problems())
+    paths = {
+        path
+        for parent, _, names in os.walk(os.path.realpath(folder))
+        for name in names
+        if os.path.splitext(name)[1].lower() in ENDINGS
+        if os.path.isfile(path := os.path.join(parent, name)) and not os.path.islink(path)
+    }
+    lost = sorted(paths - songs - reasons.keys())
+    return {
+        "files": len(paths),
+        "songs": len(songs & paths),
+        "lost": [repr(path) for path in lost],
+        "reasons": [(os.path.basename(path).encode(errors="replace").decode(), why) for path, why in reasons.items()],
+    }
+
+
+def show_covers(address: str) -> dict[str, Any]:
+    """Make the thumbnail of every song, as the service does."""
+    from nearsong.library.store import Store
+    from nearsong.web.media.covers import Covers
+
+    with closing(Store(address, create=False)) as store:
+        songs = [song for song in store.songs.all() if not song.missing]
+    covers, shown, slowest = Covers(), 0, (0.0, "")
+    for song in songs:
+        started = time.monotonic()
+        shown += covers.thumbnail(song, COVER_PIXELS) is not None
+        covers.drawing(song)
+        slowest = max(slowest, (time.monotonic() - started, os.path.basename(song.path)))
+    return {"shown": shown, "of": len(songs), "slowest": round(slowest[0], 2), "name": slowest[1].encode(errors="replace").decode()}
+
+
+# ---- listening histories
+
+
+def import_hostile(task: dict[str, Any]) -> Any:
+    """Import listening histories one after the other; return what became of each."""
+    raise NotImplementedError
+
+
+# ---- models
+
+
+def import_forgeries(task: dict[str, Any]) -> Any:
+    """Import forged models one after the other; return what became of each."""
+    raise NotImplementedError
+
+
+if __name__ == "__main__":
+    main()
