@@ -2,5 +2,7 @@
 
 from torture.attack import Attack
 from torture.attacks.files import Files
+from torture.attacks.histories import Histories
+from torture.attacks.models import Models
 
-ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Files,)}
+ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Files, Histories, Models)}

@@ -8,14 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
-import music_library
-from torture import material
 from torture.attack import Attack, Figures, Trial, check
 from torture.hostile.bombs import BOMBS, make_sparse, make_special
+from torture.hostile.material import strangers
 from torture.hostile.mutations import mutate, odd_name
-from torture.hostile.songs import Song, make_songs, read_songs
+from torture.hostile.songs import Song, read_songs
 from torture.processes import MemoryWatch, Victim, all_ended
 
 PARENT_MB = 600
@@ -34,7 +32,6 @@ SMOKE_BOMBS = (
     "MP4 atoms 100,000 deep",
     "WAV of 65,535 channels",
 )
-GOOD_SONGS = 4
 _COMMON_WORDS = {"took longer": "too slow", "crashed": "crashed the decoder", "more memory": "too large"}
 
 
@@ -48,38 +45,20 @@ class Files(Attack):
         n_trials, n_mutants = self.workshop.pick(smoke=(1, 80), full=(40, 250))
         names = list(self.workshop.pick(smoke=SMOKE_BOMBS, full=tuple(BOMBS)))
         for number in range(n_trials):
-            bombs = names[number % n_trials :: min(n_trials, 8)] if n_trials > 1 else names
             options = {
                 "mutants": n_mutants,
-                "bombs": names[number % 8 :: 8] if n_trials > 1 else bombs,
+                "bombs": names[number % 8 :: 8] if n_trials > 1 else names,
                 "sparse": n_trials > 1 and number % 8 == 0,
                 "first": n_trials > 1 and number % 8 == 1,
             }
             yield Trial(key=f"{number:03}", options=options)
 
     def set_up(self) -> None:
-        self.folder = self.workshop.material("strangers", self._make_material)
+        self.folder = strangers(self.workshop)
         self.songs = read_songs(self.folder / "songs")
         by_format = {path.name.split(".", 1)[1]: path.read_bytes() for path in (self.folder / "songs").glob("song.*")}
         self.by_format = by_format
         self.expected = json.loads((self.folder / "vectors.json").read_text())
-
-    def _make_material(self, folder: Path) -> None:
-        for name in ("songs", "good"):
-            (folder / name).mkdir()
-        make_songs(folder / "songs")
-        for number in range(GOOD_SONGS):
-            ending = ("flac", "ogg", "wav", "mp3")[number]
-            soundfile.write(folder / "good" / f"good {number}.{ending}", music_library.sound(number % 3, number), music_library.RATE)
-        task = {
-            "do": "teach",
-            "library": str(folder / "library.sqlite"),
-            "music": str(material.music(self.workshop, 6)),
-            "model": str(folder / "model.npz"),
-            "good": str(folder / "good"),
-        }
-        vectors = Victim(task, module="torture.hostile.victim").wait()
-        (folder / "vectors.json").write_text(json.dumps(vectors))
 
     def run(self, trial: Trial, random: np.random.Generator) -> Figures:
         scratch = self.workshop.scratch(self.name, trial.key)
@@ -151,16 +130,14 @@ class Files(Attack):
         errors: Counter[str] = Counter()
         for row in rows:
             errors.update(row["errors"])
-        mutants = sum(row["mutants"] for row in rows)
-        check(mutants >= self.workshop.pick(smoke=80, full=10_000), f"only {mutants} mutants were tried")
         return {
-            "mutants": mutants,
+            "mutants": sum(row["mutants"] for row in rows),
             "bombs": sum(row["bombs"] for row in rows),
             "songs": sum(row["songs"] for row in rows),
             "errors": dict(errors),
             "covers shown": sum(row["covers"]["shown"] for row in rows),
-            "parent MB above its start": max(row["parent MB"] for row in rows),
-            "worker MB": max(row["worker MB"] for row in rows),
+            "parent MB above its start": max((row["parent MB"] for row in rows), default=0),
+            "worker MB": max((row["worker MB"] for row in rows), default=0),
         }
 
 

@@ -120,7 +120,6 @@ ODD_NAMES = (
     "\U0001f3b5".encode() * 40,
     b"x" * 240,
     b" leading and trailing ",
-    b"..",
 )
 
 

@@ -6,9 +6,11 @@ Each result tells what became of every file, and the peak memory of this process
 import hashlib
 import json
 import os
+import signal
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from torture.victim import Stages, tell
 
 PARTS = ("unchanged", "added", "changed", "moved", "copied", "reanalysed", "known_unreadable")
 COVER_PIXELS = 300
+CPU_SECONDS = 30
+WALL_SECONDS = 240
+"""How long one file may take, on a machine that may be busy."""
 
 
 def main() -> None:
@@ -145,17 +150,94 @@ def show_covers(address: str) -> dict[str, Any]:
 # ---- listening histories
 
 
-def import_hostile(task: dict[str, Any]) -> Any:
+def import_hostile(task: dict[str, Any]) -> dict[str, Any]:
     """Import listening histories one after the other; return what became of each."""
-    raise NotImplementedError
+    from nearsong.errors import NearsongError
+    from nearsong.library import Library
+
+    start, outcomes = peak(), {}
+    with Library.open(task["library"], create=False) as library:
+        for name in task["names"]:
+            before, cpu = peak(), time.process_time()
+            with limited(name):
+                try:
+                    (file,) = library.import_listens(os.path.join(task["folder"], name))
+                    outcome = {"state": file.state, "rows": file.rows, "bad_rows": file.bad_rows}
+                except NearsongError as error:
+                    outcome = {"state": "refused", "reason": str(error), "kind": type(error).__name__}
+                except Exception as error:  # what a user would see as a traceback
+                    outcome = {"state": "traceback", "reason": f"{type(error).__name__}: {error}"[:300]}
+            outcomes[name] = outcome | {"cpu": round(time.process_time() - cpu, 2), "grew": peak() - before}
+        with limited("all histories together"):
+            report = library.match_report()
+    return {"start": start, "peak": peak(), "files": outcomes, "unmatched": report.plays_unmatched}
+
+
+@contextmanager
+def limited(name: str) -> Iterator[None]:
+    """Say what is read, and end this process if it takes more than `CPU_SECONDS`: even a regular expression ends."""
+    tell("result", {"reading": name})
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    signal.alarm(WALL_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.alarm(0)
 
 
 # ---- models
 
 
-def import_forgeries(task: dict[str, Any]) -> Any:
-    """Import forged models one after the other; return what became of each."""
-    raise NotImplementedError
+def import_forgeries(task: dict[str, Any]) -> dict[str, Any]:
+    """Import forged models one after the other; return what became of each.
+
+    A forgery that is accepted must give embeddings that are finite; then the model before it is used again.
+    """
+    from nearsong.errors import NearsongError
+    from nearsong.library import Library
+
+    start, outcomes = peak(), {}
+    with Library.open(task["library"], create=False) as library:
+        model = library.active_model
+        for name in task["names"]:
+            before = peak()
+            with limited(name):
+                try:
+                    library.import_model(os.path.join(task["folder"], name))
+                    outcome = accepted(library, task["library"])
+                except NearsongError as error:
+                    outcome = {"state": "refused", "kind": type(error).__name__, "reason": str(error)}
+                except Exception as error:  # what a user would see as a traceback
+                    outcome = {"state": "traceback", "reason": f"{type(error).__name__}: {error}"[:300]}
+                outcomes[name] = outcome | {"grew": peak() - before}
+                if library.active_model != model or pending_model(task["library"]) is not None:
+                    if outcome["state"] != "accepted":
+                        outcomes[name] |= {"state": "left behind"}
+                    library.use_model(model)
+    return {"start": start, "peak": peak(), "files": outcomes}
+
+
+def accepted(library: Any, address: str) -> dict[str, Any]:
+    """Return whether all embeddings under the active model are finite, and queries give an answer."""
+    from nearsong.library.store import Store
+
+    with closing(Store(address, create=False)) as store:
+        _, matrix = store.songs.embeddings(store.models.active)
+    if not np.isfinite(matrix).all():
+        return {"state": "not finite"}
+    similar = library.similar(library.songs()[0], n=3)
+    if not all(np.isfinite(one.distance) for one in similar):
+        return {"state": "not finite"}
+    return {"state": "accepted", "rank": int(matrix.shape[1])}
+
+
+def pending_model(address: str) -> int | None:
+    """Return the model that the next scan would make active."""
+    from nearsong.library.store import Store
+
+    with closing(Store(address, create=False)) as store:
+        return store.models.pending
 
 
 if __name__ == "__main__":
