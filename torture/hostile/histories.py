@@ -24,7 +24,7 @@ class HistoryFile:
 
 
 _NAMES: tuple[str, ...] = (
-    "\0", "a\0b", '"', '""', "'; DROP TABLE songs; --", "\u202eevil\u202c", "\x1b[2J\x07", "\ufeff\ufffe", "e" + "\u0301" * 500,
+    '"', '""', "'; DROP TABLE songs; --", "\u202eevil\u202c", "\x1b[2J\x07", "\ufeff\ufffe", "e" + "\u0301" * 500,
     "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "../../../etc/passwd",
     "%s%n%x", "{}{0}{self}", "\\", "\u2028\u2029", "\U0010ffff", "\u200b", "nan", "null", "\u0130\u0131\u00df\ufb01", "\U0001f9d1\u200d\U0001f680" * 20,
     "[dunkelbunt]", "x" * 5_000,
@@ -44,10 +44,10 @@ def _one(choices: Sequence[str], random: Random) -> str:
 
 
 def hostile_row(random: Random) -> Row:
-    """Return a row of which one or more fields are hostile."""
+    """Return a row of which a field or two may be hostile; most rows can be read, so that a file is not refused."""
     row = [f"user{random.integers(50)}", f"Artist {random.integers(200)}", f"Song {random.integers(500)}", "1", "1600000000"]
     for column, choices in ((0, _NAMES), (1, _NAMES), (2, _NAMES), (3, _NUMBERS), (4, _TIMES)):
-        if random.random() < 0.18:
+        if random.random() < 0.12:
             row[column] = _one(choices, random)
     return row
 
@@ -63,11 +63,18 @@ def csv_rows(n_rows: int, random: Random) -> HistoryFile:
     return HistoryFile(name="quoted.csv", data="\r\n".join(lines).encode("utf-8", "replace"), rows=n_rows, exact=True)
 
 
+def csv_zeros(n_rows: int, random: Random) -> HistoryFile:
+    """NULs in names, only after the beginning that tells text from other files."""
+    lines = [",".join(HEADER)] + ["ann,Band A0,Song 1,1,1600000000"] * 3_000
+    lines += [",".join(map(_quoted, hostile_row(random))).replace("a", "a\0") for _ in range(n_rows)]
+    return HistoryFile(name="zeros.csv", data="\r\n".join(lines).encode("utf-8", "replace"), rows=n_rows)
+
+
 def csv_stray_quotes(n_rows: int, random: Random) -> HistoryFile:
     lines = [",".join(HEADER)]
     for _ in range(n_rows):
         row = hostile_row(random)
-        lines.append(",".join(field if random.random() < 0.7 else '"' + field for field in row))
+        lines.append(",".join(field if random.random() < 0.97 else '"' + field for field in row))
     return HistoryFile(name="stray.csv", data="\n".join(lines).encode("utf-8", "replace"), rows=n_rows)
 
 
@@ -116,12 +123,12 @@ def json_array(n_rows: int, random: Random) -> HistoryFile:
     records: list[Any] = []
     for _ in range(n_rows):
         row = hostile_row(random)
-        facts: dict[str, Any] = {"artist_name": row[1], "track_name": row[2], "additional_info": _odd_value(random)}
+        facts: dict[str, Any] = {"artist_name": row[1], "track_name": row[2], "additional_info": {}}
         record: Any = {"listened_at": row[4], "user_name": row[0], "track_metadata": facts}
         if random.random() < 0.1:
             record = _odd_value(random)
         elif random.random() < 0.1:
-            facts["mbid_mapping"] = _odd_value(random)
+            facts[("mbid_mapping", "additional_info")[int(random.integers(2))]] = _odd_value(random)
         records.append(record)
     records[0] = {"listened_at": 1, "user_name": "a", "track_metadata": {"artist_name": "b", "track_name": "c"}}
     return HistoryFile(name="array.json", data=json.dumps(records).encode("utf-8", "replace"), rows=n_rows)
@@ -144,7 +151,7 @@ def lastfm_360k(n_rows: int, random: Random) -> HistoryFile:
 
 def m3u8(n_rows: int, random: Random) -> HistoryFile:
     lines = ["#EXTM3U"]
-    paths = ("../secret.txt", "/etc/passwd", "file:///etc/passwd", "pipe.mp3", "\\\\host\\share\\x.mp3", "http://127.0.0.1:9/x.mp3", "/dev/zero", "\0", "~/x")
+    paths = ("../secret.txt", "/etc/passwd", "file:///etc/passwd", "pipe.mp3", "\\\\host\\share\\x.mp3", "http://127.0.0.1:9/x.mp3", "/dev/zero", "~/x")
     for _ in range(n_rows // 2):
         row = hostile_row(random)
         lines += [f"#EXTINF:{row[3]},{row[1]} - {row[2]}", _one(paths, random)]
@@ -210,5 +217,5 @@ def _as_text(array: Any) -> Any:
 
 
 HISTORIES: tuple[Callable[[int, Random], HistoryFile], ...] = (
-    csv_rows, csv_stray_quotes, tsv_broken_text, utf16, json_lines, json_array, spotify, lastfm_360k, m3u8, pls, jspf, xspf, parquet,
+    csv_rows, csv_zeros, csv_stray_quotes, tsv_broken_text, utf16, json_lines, json_array, spotify, lastfm_360k, m3u8, pls, jspf, xspf, parquet,
 )  # fmt: skip

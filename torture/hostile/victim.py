@@ -21,7 +21,7 @@ from torture.victim import Stages, tell
 
 PARTS = ("unchanged", "added", "changed", "moved", "copied", "reanalysed", "known_unreadable")
 COVER_PIXELS = 300
-CPU_SECONDS = 30
+CPU_SECONDS = 20
 WALL_SECONDS = 240
 """How long one file may take, on a machine that may be busy."""
 
@@ -232,12 +232,12 @@ def accepted(library: Any, address: str) -> dict[str, Any]:
     return {"state": "accepted", "rank": int(matrix.shape[1])}
 
 
-def pending_model(address: str) -> int | None:
+def pending_model(address: str) -> str | None:
     """Return the model that the next scan would make active."""
-    from nearsong.library.store import Store
+    from nearsong.library.store import PENDING, Store
 
     with closing(Store(address, create=False)) as store:
-        return store.models.pending
+        return store.models.setting(PENDING)
 
 
 if __name__ == "__main__":
