@@ -3,6 +3,8 @@
 from torture.attack import Attack
 from torture.attacks.files import Files
 from torture.attacks.histories import Histories
+from torture.attacks.kill import Kill
 from torture.attacks.models import Models
 
-ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Files, Histories, Models)}
+_KINDS: tuple[type[Attack], ...] = (Kill, Files, Histories, Models)
+ATTACKS: dict[str, type[Attack]] = {kind.name: kind for kind in _KINDS}
