@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from torture.processes import memory_of
-from torture.victim import Stages, tell
+from torture.victim import tell, tell_stage
 
 PARTS = ("unchanged", "added", "changed", "moved", "copied", "reanalysed", "known_unreadable")
 COVER_PIXELS = 300
@@ -30,8 +30,8 @@ def main() -> None:
     """Run the task of the command line."""
     task = json.loads(sys.argv[1])
     tasks = {"teach": teach, "scan": scan_hostile, "import": import_hostile, "models": import_forgeries}
-    tell("stage", task["do"])
-    tell("result", tasks[task["do"]](task))
+    tell(stage=task["do"])
+    tell(result=tasks[task["do"]](task))
 
 
 def peak() -> int:
@@ -73,15 +73,15 @@ def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
     """Scan a folder, touch and move some files, scan it again, then show the covers of all songs."""
     from nearsong.library import Library
 
-    stages, result = Stages(), {"start": peak()}
-    options = {"workers": 2, "timeout": task["timeout"]}
+    result: dict[str, Any] = {"start": peak()}
+    options: dict[str, Any] = {"workers": 2, "timeout": task["timeout"]}
     if task["model"] is None:
         options["encoders"] = tuple(task["encoders"])
     else:
         options["codebook"] = task["model"]
     with Library.open(task["library"]) as library:
         for turn in ("first", "second"):
-            report = library.scan(task["music"], progress=stages, **options)
+            report = library.scan(task["music"], progress=tell_stage, **options)
             accounted = sum(getattr(report, part) for part in PARTS) + len(report.unreadable)
             result[turn] = {"found": report.found, "accounted": accounted, "damaged": len(report.damaged)}
             result[turn] |= {"seconds": round(report.seconds, 1), "peak": peak()}
@@ -89,7 +89,7 @@ def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
                 touch_some(Path(task["music"]), np.random.default_rng(task["seed"]))
     result |= what_became_of(task["library"], task["music"])
     result["vectors"] = vectors_of(task["library"], task["good"])
-    stages("covers", 0, 0)
+    tell(stage="covers")
     result["covers"] = show_covers(task["library"]) | {"peak": peak()}
     return result
 
@@ -133,18 +133,20 @@ def what_became_of(address: str, folder: str) -> dict[str, Any]:
 
 def show_covers(address: str) -> dict[str, Any]:
     """Make the thumbnail of every song, as the service does."""
+    from nearsong.library import Library
     from nearsong.library.store import Store
     from nearsong.web.media.covers import Covers
 
     with closing(Store(address, create=False)) as store:
         songs = [song for song in store.songs.all() if not song.missing]
-    covers, shown, slowest = Covers(), 0, (0.0, "")
-    for song in songs:
-        started = time.monotonic()
-        shown += covers.thumbnail(song, COVER_PIXELS) is not None
-        covers.drawing(song)
-        slowest = max(slowest, (time.monotonic() - started, os.path.basename(song.path)))
-    return {"shown": shown, "of": len(songs), "slowest": round(slowest[0], 2), "name": slowest[1].encode(errors="replace").decode()}
+    shown, slowest = 0, 0.0
+    with Library.open(address) as library, closing(Covers(library)) as covers:
+        for song in songs:
+            started = time.monotonic()
+            shown += covers.thumbnail(song, COVER_PIXELS) is not None
+            covers.drawing(song)
+            slowest = max(slowest, time.monotonic() - started)
+    return {"shown": shown, "of": len(songs), "slowest": round(slowest, 2)}
 
 
 # ---- listening histories
@@ -176,7 +178,7 @@ def import_hostile(task: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def limited(name: str) -> Iterator[None]:
     """Say what is read, and end this process if it takes more than `CPU_SECONDS`: even a regular expression ends."""
-    tell("result", {"reading": name})
+    tell(result={"reading": name})
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     signal.alarm(WALL_SECONDS)
     try:
