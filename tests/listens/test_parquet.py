@@ -89,7 +89,9 @@ def test_values_that_python_has_no_dates_for_are_refused_in_one_line(parquet):
 
 def test_columns_of_one_name_are_refused_in_one_line(tmp_path):
     path = tmp_path / "twice.parquet"
-    pq.write_table(pa.table([pa.array(["A"]), pa.array(["B"]), pa.array([1])], names=["artist", "artist", "plays"]), path)
+    pq.write_table(
+        pa.table([pa.array(["A"]), pa.array(["B"]), pa.array([1])], names=["artist", "artist", "plays"]), path
+    )
     with pytest.raises(ListensError, match="several columns named artist; keep one"):
         list(open_listens(path).blocks())
 

@@ -4,11 +4,12 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from torture import material
-from torture.attack import Attack, BrokenError, Figures, Trial, check
+from torture.attack import Attack, BrokenError, Defect, Figures, Trial, check
 from torture.contents import contents_of, difference
 from torture.hostile.forgeries import crafted, forge, read_model
 from torture.hostile.material import strangers
@@ -24,6 +25,26 @@ class Models(Attack):
 
     name = "models"
     title = "forged model files imported into a library with a model"
+    defects: ClassVar[tuple[Defect, ...]] = (
+        Defect(
+            name="compressed arrays are unpacked",
+            file="nearsong/model/file_format.py",
+            old="if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):",
+            new="if not archive.infolist():",
+        ),
+        Defect(
+            name="numbers of a model are not checked",
+            file="nearsong/model/file_format.py",
+            old="        _check_numbers(header, arrays)\n",
+            new="",
+        ),
+        Defect(
+            name="objects are unpickled",
+            file="nearsong/model/plain_arrays.py",
+            old="        array = _empty(file, entry)\n",
+            new="        return np.lib.format.read_array(file, allow_pickle=True)\n",
+        ),
+    )
 
     def trials(self) -> Iterable[Trial]:
         n_trials, n_forgeries = self.workshop.pick(smoke=(1, 60), full=(10, 100))
@@ -70,7 +91,12 @@ class Models(Attack):
         return [f"{name}.npz" for name in forgeries]
 
     def _canaries(self, scratch: Path) -> list[Path]:
-        places = [scratch / "canary", scratch / "outside.npy", self.workshop.folder / "outside.npy", Path("/tmp/outside.npy")]
+        places = [
+            scratch / "canary",
+            scratch / "outside.npy",
+            self.workshop.folder / "outside.npy",
+            Path("/tmp/outside.npy"),
+        ]
         return [path for path in places if path.exists()]
 
     def _judge(self, found: Figures, peak: int) -> Figures:
@@ -85,7 +111,11 @@ class Models(Attack):
         check(not broken, f"{len(broken)} forgeries: {' | '.join(broken[:12])}")
         hungriest = max(files, key=lambda name: files[name]["grew"])
         check(peak < PEAK_MB, f"the import grew by {peak} MB, most with {hungriest} ({files[hungriest]['grew']} MB)")
-        return {"states": dict(Counter(outcome["state"] for outcome in files.values())), "hungriest": hungriest, "MB": peak}
+        return {
+            "states": dict(Counter(outcome["state"] for outcome in files.values())),
+            "hungriest": hungriest,
+            "MB": peak,
+        }
 
     def verdict(self, rows: Sequence[Figures]) -> Figures:
         states: Counter[str] = Counter()

@@ -40,7 +40,9 @@ def zip_bomb(name: bytes, head: bytes, piece: bytes, times: int) -> bytes:
     checksum = zlib.crc32(head)
     for _ in range(times):
         checksum = zlib.crc32(piece, checksum)
-    facts = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 33, checksum, len(packed), len(head) + times * len(piece), len(name), 0)
+    facts = struct.pack(
+        "<HHHHHIIIHH", 20, 0, 8, 0, 33, checksum, len(packed), len(head) + times * len(piece), len(name), 0
+    )
     local = b"PK\x03\x04" + facts + name + packed
     entry = b"PK\x01\x02\x14\x03" + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
     return local + entry + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
@@ -81,9 +83,13 @@ def _overlapping_zip() -> bytes:
 
 def billion_laughs(n_levels: int = 12) -> bytes:
     """Return a playlist whose title is entities of entities, and one that names a file."""
-    entities = "".join(f'<!ENTITY e{level + 1} "{"".join(f"&e{level};" for _ in range(10))}">' for level in range(n_levels))
+    entities = "".join(
+        f'<!ENTITY e{level + 1} "{"".join(f"&e{level};" for _ in range(10))}">' for level in range(n_levels)
+    )
     text = f'<?xml version="1.0"?><!DOCTYPE playlist [<!ENTITY e0 "ha"><!ENTITY file SYSTEM "file:///etc/passwd">{entities}]>'
-    return (text + f'<playlist xmlns="http://xspf.org/ns/0/"><title>&e{n_levels};&file;</title><trackList/></playlist>').encode()
+    return (
+        text + f'<playlist xmlns="http://xspf.org/ns/0/"><title>&e{n_levels};&file;</title><trackList/></playlist>'
+    ).encode()
 
 
 def _deep(open_: str, close: str, depth: int) -> str:
@@ -91,13 +97,13 @@ def _deep(open_: str, close: str, depth: int) -> str:
 
 
 def _parquet_bomb() -> bytes:
-    """Return a table of few bytes: a giant name in the dictionary, said a hundred thousand times."""
+    """Return a table of few bytes: a giant name in the dictionary, said twenty thousand times."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["x" * MIB]))
+    names = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * MIB]))
     file = io.BytesIO()
-    pq.write_table(pa.table({"artist": names}), file, compression="zstd", row_group_size=100_000)
+    pq.write_table(pa.table({"artist": names}), file, compression="zstd", row_group_size=20_000)
     return file.getvalue()
 
 

@@ -228,7 +228,13 @@ def make_special(folder: Path) -> None:
             server.bind(f"/proc/self/fd/{here}/socket.flac")  # a path of any length
         finally:
             os.close(here)
-    links = {"loop.mp3": "loop.mp3", "device.mp3": "/dev/zero", "nowhere.ogg": "nothing.ogg", "pipe-link.wav": "pipe.mp3", "up": ".."}
+    links = {
+        "loop.mp3": "loop.mp3",
+        "device.mp3": "/dev/zero",
+        "nowhere.ogg": "nothing.ogg",
+        "pipe-link.wav": "pipe.mp3",
+        "up": "..",
+    }
     for name, target in links.items():
         (folder / name).symlink_to(target)
     (folder / "folder.mp3").mkdir()

@@ -2,8 +2,8 @@
 
 import io
 import json
-import os
 import pickle
+import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nearsong.model.file_format import checksum
-from torture.hostile.bombs import GIB, deflated_zeros
+from torture.hostile.archives import zip_bomb
 from torture.hostile.mutations import MUTATIONS
 from torture.hostile.songs import Song
 
@@ -53,8 +53,6 @@ def npy_with(description: str, body: bytes = b"", version: bytes = b"\1\0") -> b
 
 def packed(members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_STORED) -> bytes:
     """Return a zip of members, in order; names may repeat and lead anywhere."""
-    import warnings
-
     file = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(file, "w", compression) as archive:
         warnings.simplefilter("ignore")  # names that repeat
@@ -82,7 +80,11 @@ def changed_values(header: dict[str, Any], arrays: Arrays, random: Random) -> li
     value = random.choice([0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e38, 1e-320, -1.0])
     with np.errstate(all="ignore"):
         if array.dtype.kind not in "fc":
-            array = array.astype(array.dtype) * 0 + (np.array([int(value)]).astype(array.dtype) if np.isfinite(value) and abs(value) < 2**31 else array.dtype.type(1))
+            array = array.astype(array.dtype) * 0 + (
+                np.array([int(value)]).astype(array.dtype)
+                if np.isfinite(value) and abs(value) < 2**31
+                else array.dtype.type(1)
+            )
         elif random.random() < 0.5 or array.size == 0:
             array[...] = value
         else:
@@ -120,7 +122,23 @@ def changed_header(header: dict[str, Any], arrays: Arrays, random: Random) -> li
     header = json.loads(json.dumps(header))
     places = list(_places(header))
     holder, key = places[int(random.integers(len(places)))]
-    values: list[Any] = [None, -1, 0, 1, 2**31, 2**63, 1e308, "", "x" * 100_000, [], {}, [[]] * 1000, True, "../../x", {"a": {"b": 1}}]
+    values: list[Any] = [
+        None,
+        -1,
+        0,
+        1,
+        2**31,
+        2**63,
+        1e308,
+        "",
+        "x" * 100_000,
+        [],
+        {},
+        [[]] * 1000,
+        True,
+        "../../x",
+        {"a": {"b": 1}},
+    ]
     if random.random() < 0.15:
         del holder[key]
     else:
@@ -130,7 +148,9 @@ def changed_header(header: dict[str, Any], arrays: Arrays, random: Random) -> li
 
 def _places(value: Any) -> Any:
     """Yield every place of a document: its holder and its key."""
-    pairs = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    pairs = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
     for key, inner in pairs:
         yield value, key
         yield from _places(inner)
@@ -166,7 +186,7 @@ def crafted(header: dict[str, Any], arrays: Arrays, canary: str) -> dict[str, by
         "header of 4 GB": instead(b"\x93NUMPY\2\0" + b"\xff\xff\xff\xff" + b"x" * 100),
         "zip bomb": _zip_bomb(),
         "compressed": packed(members, zipfile.ZIP_DEFLATED),
-        "compressed bomb": packed([*others, (f"{name}.npy", npy(np.zeros(16 << 20)))], zipfile.ZIP_DEFLATED),
+        "compressed bomb": _array_bomb(name, others),
         "names that repeat": packed([*members, *members]),
         "names that lead outside": packed([*members, ("../../outside.npy", npy(np.zeros(2))), ("/tmp/outside.npy", npy(np.zeros(2)))]),
         "a hundred thousand members": packed([*members, *((f"m{number}.npy", b"") for number in range(100_000))]),
@@ -180,20 +200,24 @@ def crafted(header: dict[str, Any], arrays: Arrays, canary: str) -> dict[str, by
         "absurd version": packed(signed(header | {"version": "x" * 100_000}, arrays)),
         "empty": b"",
         "end of a zip only": b"PK\x05\x06" + bytes(18),
-        "not a zip": os.urandom(0) + b"PK\x03\x04" + b"\xff" * 1000,
+        "not a zip": b"PK\x03\x04" + b"\xff" * 1000,
     }  # fmt: skip
 
 
 def _zip_bomb() -> bytes:
     """Return a zip whose header unpacks to gigabytes."""
-    import struct
+    return zip_bomb(b"header.npy", b"", bytes(1 << 20), 3_000)
 
-    data = deflated_zeros(4 * GIB - (1 << 20))[2:-4]
-    name = b"header.npy"
-    facts = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 33, 0, len(data), 4 * GIB - (1 << 20), len(name), 0)
-    local = b"PK\x03\x04" + facts + name + data
-    entry = b"PK\x01\x02\x14\x03" + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
-    return local + entry + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
+
+def _array_bomb(name: str, others: list[tuple[str, bytes]]) -> bytes:
+    """Return a model file of which one array is compressed, and has 2 GiB."""
+    n_numbers = 1 << 28
+    head = npy_with(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n_numbers},), }}")
+    file = io.BytesIO(zip_bomb(f"{name}.npy".encode(), head, bytes(1 << 20), n_numbers * 8 >> 20))
+    with zipfile.ZipFile(file, "a") as archive:
+        for other, data in others:
+            archive.writestr(zipfile.ZipInfo(other), data)
+    return file.getvalue()
 
 
 def forge(model: bytes, random: Random) -> tuple[str, bytes]:

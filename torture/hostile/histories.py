@@ -45,7 +45,13 @@ def _one(choices: Sequence[str], random: Random) -> str:
 
 def hostile_row(random: Random) -> Row:
     """Return a row of which a field or two may be hostile; most rows can be read, so that a file is not refused."""
-    row = [f"user{random.integers(50)}", f"Artist {random.integers(200)}", f"Song {random.integers(500)}", "1", "1600000000"]
+    row = [
+        f"user{random.integers(50)}",
+        f"Artist {random.integers(200)}",
+        f"Song {random.integers(500)}",
+        "1",
+        "1600000000",
+    ]
     for column, choices in ((0, _NAMES), (1, _NAMES), (2, _NAMES), (3, _NUMBERS), (4, _TIMES)):
         if random.random() < 0.12:
             row[column] = _one(choices, random)
@@ -138,20 +144,41 @@ def spotify(n_rows: int, random: Random) -> HistoryFile:
     records = []
     for _ in range(n_rows):
         row = hostile_row(random)
-        records.append({"endTime": row[4], "artistName": row[1], "trackName": row[2], "msPlayed": row[3] if random.random() < 0.5 else 60_000})
+        records.append(
+            {
+                "endTime": row[4],
+                "artistName": row[1],
+                "trackName": row[2],
+                "msPlayed": row[3] if random.random() < 0.5 else 60_000,
+            }
+        )
     records[0] = {"endTime": "2023-01-31 12:34", "artistName": "Ann", "trackName": "Song", "msPlayed": 60_000}
-    return HistoryFile(name="StreamingHistory0.json", data=json.dumps(records).encode("utf-8", "replace"), rows=n_rows)
+    return HistoryFile(
+        name="StreamingHistory0.json", data=json.dumps(records).encode("utf-8", "replace"), rows=n_rows
+    )
 
 
 def lastfm_360k(n_rows: int, random: Random) -> HistoryFile:
     lines = ["u\t\tBand\t3"] * 20
-    lines += ["\t".join((row[0], row[2], row[1], row[3])).replace("\n", " ") for row in (hostile_row(random) for _ in range(n_rows))]
+    lines += [
+        "\t".join((row[0], row[2], row[1], row[3])).replace("\n", " ")
+        for row in (hostile_row(random) for _ in range(n_rows))
+    ]
     return HistoryFile(name="360k.tsv", data="\n".join(lines).encode("utf-8", "replace"), rows=n_rows)
 
 
 def m3u8(n_rows: int, random: Random) -> HistoryFile:
     lines = ["#EXTM3U"]
-    paths = ("../secret.txt", "/etc/passwd", "file:///etc/passwd", "pipe.mp3", "\\\\host\\share\\x.mp3", "http://127.0.0.1:9/x.mp3", "/dev/zero", "~/x")
+    paths = (
+        "../secret.txt",
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "pipe.mp3",
+        "\\\\host\\share\\x.mp3",
+        "http://127.0.0.1:9/x.mp3",
+        "/dev/zero",
+        "~/x",
+    )
     for _ in range(n_rows // 2):
         row = hostile_row(random)
         lines += [f"#EXTINF:{row[3]},{row[1]} - {row[2]}", _one(paths, random)]
@@ -170,7 +197,9 @@ def jspf(n_rows: int, random: Random) -> HistoryFile:
     tracks: list[Any] = []
     for _ in range(n_rows):
         row = hostile_row(random)
-        tracks.append({"creator": row[1], "title": row[2], "location": "file:///etc/passwd", "identifier": _odd_value(random)})
+        tracks.append(
+            {"creator": row[1], "title": row[2], "location": "file:///etc/passwd", "identifier": _odd_value(random)}
+        )
         if random.random() < 0.1:
             tracks[-1] = _odd_value(random)
     data = json.dumps({"playlist": {"title": "\u202e", "track": tracks}})
@@ -180,8 +209,13 @@ def jspf(n_rows: int, random: Random) -> HistoryFile:
 def xspf(n_rows: int, random: Random) -> HistoryFile:
     tracks = []
     for _ in range(n_rows):
-        row = ["".join(letter for letter in field if letter.isprintable() and letter not in "<&") for field in hostile_row(random)]
-        tracks.append(f"<track><creator>{row[1]}</creator><title>{row[2]}</title><location>../secret.txt</location></track>")
+        row = [
+            "".join(letter for letter in field if letter.isprintable() and letter not in "<&")
+            for field in hostile_row(random)
+        ]
+        tracks.append(
+            f"<track><creator>{row[1]}</creator><title>{row[2]}</title><location>../secret.txt</location></track>"
+        )
     text = f'<playlist xmlns="http://xspf.org/ns/0/"><trackList>{"".join(tracks)}</trackList></playlist>'
     return HistoryFile(name="list.xspf", data=text.encode("utf-8", "replace"), rows=n_rows)
 

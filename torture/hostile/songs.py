@@ -3,6 +3,7 @@
 import base64
 import io
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,11 @@ def make_songs(folder: Path, seconds: float = 1.0) -> None:
         soundfile.write(folder / f"song.{ending}", sound, RATE, format=kind)
     for name, (codec, container, form) in _FFMPEG.items():
         rate = _RATES.get(name, RATE)
-        samples = sound if rate == RATE else np.interp(np.arange(int(seconds * rate)) * RATE / rate, np.arange(len(sound)), sound)
+        samples = (
+            sound
+            if rate == RATE
+            else np.interp(np.arange(int(seconds * rate)) * RATE / rate, np.arange(len(sound)), sound)
+        )
         values = np.round(32_000 * samples).astype(np.int16) if form.startswith("s16") else samples.astype(np.float32)
         bit_rate = 64_000 if name == "wma" else None
         write_ffmpeg(folder / f"song.{name}", values[None], rate, codec, container, form, bit_rate=bit_rate)
@@ -113,7 +118,9 @@ def monkeys_audio(n_frames: int = 1, seek_bytes: int = 4, blocks: int = 73_728) 
     """Return the descriptor, header and seek table of Monkey's Audio 3.99, and noise as its only frame."""
     body = np.random.default_rng(3).bytes(4_000)
     header = struct.pack("<HHIIIHHI", 2000, 0, blocks, min(blocks, 22_050), n_frames, 16, 1, RATE)
-    descriptor = struct.pack("<4sHHIIIIIII16s", b"MAC ", 3990, 0, 52, len(header), seek_bytes, 0, len(body), 0, 0, bytes(16))
+    descriptor = struct.pack(
+        "<4sHHIIIIIII16s", b"MAC ", 3990, 0, 52, len(header), seek_bytes, 0, len(body), 0, 0, bytes(16)
+    )
     table = struct.pack("<I", 52 + len(header) + 4)
     return descriptor + header + table + body
 
@@ -125,7 +132,6 @@ def musepack() -> bytes:
 
 def png(width: int, height: int, data: bytes) -> bytes:
     """Return a grey PNG of any declared size with any compressed data."""
-    import zlib
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
