@@ -133,7 +133,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "bomb.csv.xz": lambda: lzma.compress(_HEADER + bytes(32 * MIB)),
     "bzip2.zip": lambda: zip_of({"listens.csv": _HEADER + b"b" * (32 * MIB)}, compression=zipfile.ZIP_BZIP2),
     "lzma.zip": lambda: zip_of({"listens.csv": _HEADER + b"b" * (32 * MIB)}, compression=zipfile.ZIP_LZMA),
-    "outside.zip": lambda: zip_of({"../../outside.csv": _HEADER + _ROW, "/tmp/absolute.csv": _HEADER + _ROW, "a\0b.csv": _HEADER}),
+    "outside.zip": lambda: zip_of(
+        {"../../outside.csv": _HEADER + _ROW, "/tmp/absolute.csv": _HEADER + _ROW, "a\0b.csv": _HEADER}
+    ),
     "link.zip": _zip_link,
     "matryoshka.zip": lambda: _nested_zip(40),
     "overlapping.zip": _overlapping_zip,
@@ -141,8 +143,12 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "version.zip": lambda: _zip_patched(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\xff"),
     "method.zip": lambda: zip_of({"listens.csv": _HEADER + _ROW}).replace(b"\x08\0", b"\x63\0"),
     "encrypted.zip": lambda: _zip_patched(b"\x14\0\0\0\x08\0", b"\x14\0\x01\0\x08\0"),
-    "not-utf8.zip": lambda: _zip_patched(b"listens.csv", b"\xff\xfe\xfd\xfc\xfb\xfa\xf9.csv").replace(b"\x14\0\0\0\x08\0", b"\x14\0\0\x08\x08\0"),
-    "user.zip": lambda: zip_of({"user.json": b'{"username": ' + _deep("[", "]", 100_000).encode() + b"}", "listens.csv": _HEADER + _ROW}),
+    "not-utf8.zip": lambda: _zip_patched(b"listens.csv", b"\xff\xfe\xfd\xfc\xfb\xfa\xf9.csv").replace(
+        b"\x14\0\0\0\x08\0", b"\x14\0\0\x08\x08\0"
+    ),
+    "user.zip": lambda: zip_of(
+        {"user.json": b'{"username": ' + _deep("[", "]", 100_000).encode() + b"}", "listens.csv": _HEADER + _ROW}
+    ),
     "laughs.xspf": billion_laughs,
     "laughs-wide.xspf": lambda: billion_laughs().decode().encode("utf-16"),
     "deep.xspf": lambda: ("<playlist>" + _deep("<a>", "</a>", 200_000) + "</playlist>").encode(),
@@ -153,7 +159,11 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "giant-field.csv": lambda: _HEADER + b"ann," + b"x" * (10 * MIB) + b",Song,1,1\n" + _ROW * 10,
     "giant-quoted.csv": lambda: _HEADER + b'ann,"' + b"x\n" * (5 * MIB) + b'",Song,1,1\n' + _ROW * 10,
     "giant-field.json": lambda: _records(json.dumps("\U0001f3b5" * (3 * MIB))),
-    "columns.csv": lambda: (",".join(["artist", *(f"c{number}" for number in range(100_000))]) + "\n").encode() + b"x," * 100_000 + b"x\n",
+    "columns.csv": lambda: (
+        (",".join(["artist", *(f"c{number}" for number in range(100_000))]) + "\n").encode()
+        + b"x," * 100_000
+        + b"x\n"
+    ),
     "commas.csv": lambda: _HEADER + (b"," * 100_000 + b"\n") * 100,
     "spaces-before.json": lambda: b" " * 65_000 + b"[" + b'{"artist": "a"}]',
     "spaces-in-time.json": lambda: json.dumps([{"artist": "a", "time": "1" + " " * 200_000 + "x"}] * 5).encode(),
@@ -164,13 +174,26 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "numbers.pls": lambda: b"[playlist]\n" + b"File" + b"1" * 200_000 + b"=x\n" + b"Title1 " + b" " * 200_000 + b"\n",
     "giant-page.parquet": _parquet_bomb,
     "wide.parquet": _parquet_wide,
-}  # fmt: skip
+}
 """File name -> content."""
 
 SMOKE_BOMBS = (
-    "zeros.csv.gz", "one-record.json.gz", "many.zip", "version.zip", "not-utf8.zip", "outside.zip", "laughs.xspf", "deep.json", "deep-objects.json",
-    "spaces-before.json", "spaces-in-time.json", "digits.m3u8", "giant-page.parquet", "giant-field.csv", "user.zip",
-)  # fmt: skip
+    "zeros.csv.gz",
+    "one-record.json.gz",
+    "many.zip",
+    "version.zip",
+    "not-utf8.zip",
+    "outside.zip",
+    "laughs.xspf",
+    "deep.json",
+    "deep-objects.json",
+    "spaces-before.json",
+    "spaces-in-time.json",
+    "digits.m3u8",
+    "giant-page.parquet",
+    "giant-field.csv",
+    "user.zip",
+)
 
 
 def make_bomb(name: str) -> HistoryFile:

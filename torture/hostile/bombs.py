@@ -51,6 +51,7 @@ def with_ape(items: bytes, audio: bytes, size: int | None = None, count: int = 1
 
 
 def ape_item(key: bytes, value: bytes, declared: int | None = None) -> bytes:
+    """Return an item of an APEv2 tag, of whatever declared size."""
     return struct.pack("<II", len(value) if declared is None else declared, 2) + key + b"\0" + value
 
 
@@ -60,9 +61,22 @@ def with_cover(picture: bytes, audio: bytes) -> bytes:
 
 
 def wav(rate: int, channels: int, bits: int, declared: int, data: bytes, kind: int = 1) -> bytes:
+    """Return a WAV file with whatever it declares."""
     align = min(channels * bits // 8, 0xFFFF)
-    head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", EXTREME, b"WAVE", b"fmt ", 16, kind, channels, rate,
-                       min(rate * align, EXTREME), align, bits)  # fmt: skip
+    head = struct.pack(
+        "<4sI4s4sIHHIIHH",
+        b"RIFF",
+        EXTREME,
+        b"WAVE",
+        b"fmt ",
+        16,
+        kind,
+        channels,
+        rate,
+        min(rate * align, EXTREME),
+        align,
+        bits,
+    )
     return head + struct.pack("<4sI", b"data", declared) + data
 
 
@@ -182,7 +196,9 @@ BOMBS: dict[str, Bomb] = {
     "compressed ID3 comment": lambda songs: _id3_zlib(b"COMM", songs),
     "compressed ID3 cover": lambda songs: _id3_zlib(b"APIC", songs),
     "compressed ID3 in WAV": _id3_in_wav,
-    "ID3 of 256 MB declared": _mp3(lambda audio: with_id3(id3_frame(b"TIT2", b"\3x", declared=2**28 - 1), audio, 2**28 - 1)),
+    "ID3 of 256 MB declared": _mp3(
+        lambda audio: with_id3(id3_frame(b"TIT2", b"\3x", declared=2**28 - 1), audio, 2**28 - 1)
+    ),
     "many ID3 frames": _mp3(lambda audio: with_id3(id3_frame(b"TXXX", b"\3a\0b") * 200_000, audio)),
     "giant APIC": _mp3(lambda audio: with_cover(pictures.BLUE + bytes(60 * MIB), audio)),
     "APEv2 of 4 GB declared": _mp3(lambda audio: with_ape(ape_item(b"Title", b"x"), audio, size=EXTREME)),
@@ -204,7 +220,9 @@ BOMBS: dict[str, Bomb] = {
     "MP4 atoms 100,000 deep": lambda songs: Song(ending="m4a", data=nested_atoms(100_000)),
     "MP4 metadata 5,000 deep": lambda songs: Song(ending="m4a", data=nested_atoms(5_000, b"udta")),
     "AAC in an atom of 4 GB": lambda songs: Song(ending="m4a", data=_giant_atom(songs["m4a"], b"mdat", EXTREME)),
-    "ALAC with 4 billion samples": lambda songs: Song(ending="m4a", data=_giant_atom(songs["alac.m4a"], b"stsz", EXTREME)),
+    "ALAC with 4 billion samples": lambda songs: Song(
+        ending="m4a", data=_giant_atom(songs["alac.m4a"], b"stsz", EXTREME)
+    ),
     "MP4 index of 4 GB": lambda songs: Song(ending="m4a", data=_giant_atom(songs["m4a"], b"moov", 2**31 - 1)),
     "WAV of 2^32-1 samples at 1 Hz": _wav(rate=1, channels=1, bits=8, declared=EXTREME),
     "WAV at 384 kHz": _wav(rate=384_000, channels=1, bits=16, declared=EXTREME),
@@ -216,7 +234,7 @@ BOMBS: dict[str, Bomb] = {
     "Matroska codec data of 2^56 bytes": lambda songs: Song(ending="mka", data=_ebml_size(songs["mka"], b"\x63\xa2")),
     "Monkey's Audio of 4 billion frames": lambda songs: Song(ending="ape", data=monkeys_audio(EXTREME, EXTREME)),
     "Monkey's Audio of giant blocks": lambda songs: Song(ending="ape", data=monkeys_audio(1, 4, EXTREME)),
-}  # fmt: skip
+}
 
 
 def make_special(folder: Path) -> None:

@@ -177,10 +177,14 @@ def crafted(header: dict[str, Any], arrays: Arrays, canary: str) -> dict[str, by
         "pickle as the file": pickle.dumps(Payload(canary)),
         "pickle as the header": packed([("header.npy", npy(objects, allow_pickle=True)), *members[1:]]),
         "code in a header": instead(npy_with(f"__import__('os').open({canary!r}, 65)")),
-        "record type": instead(npy_with("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", bytes(8))),
+        "record type": instead(
+            npy_with("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,), }", bytes(8))
+        ),
         "shape of 2^62": instead(npy_with(plain % ("<f8", f"({2**62},)"), bytes(64))),
         "shape that overflows": instead(npy_with(plain % ("<f8", f"({2**32}, {2**32}, 0)"))),
-        "shape of a million axes": instead(npy_with(plain % ("<f8", "(" + "1, " * 1_000_000 + ")"), bytes(8), b"\2\0")),
+        "shape of a million axes": instead(
+            npy_with(plain % ("<f8", "(" + "1, " * 1_000_000 + ")"), bytes(8), b"\2\0")
+        ),
         "shape of 2^40 zeros": instead(npy_with(plain % ("<f8", f"({2**40}, 0)"))),
         "item of 2^31 bytes": instead(npy_with(plain % ("S2147483647", "(0,)"))),
         "header of 4 GB": instead(b"\x93NUMPY\2\0" + b"\xff\xff\xff\xff" + b"x" * 100),
@@ -188,7 +192,9 @@ def crafted(header: dict[str, Any], arrays: Arrays, canary: str) -> dict[str, by
         "compressed": packed(members, zipfile.ZIP_DEFLATED),
         "compressed bomb": _array_bomb(name, others),
         "names that repeat": packed([*members, *members]),
-        "names that lead outside": packed([*members, ("../../outside.npy", npy(np.zeros(2))), ("/tmp/outside.npy", npy(np.zeros(2)))]),
+        "names that lead outside": packed(
+            [*members, ("../../outside.npy", npy(np.zeros(2))), ("/tmp/outside.npy", npy(np.zeros(2)))]
+        ),
         "a hundred thousand members": packed([*members, *((f"m{number}.npy", b"") for number in range(100_000))]),
         "deep header": header_of(deep),
         "deep object": header_of(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
@@ -201,7 +207,7 @@ def crafted(header: dict[str, Any], arrays: Arrays, canary: str) -> dict[str, by
         "empty": b"",
         "end of a zip only": b"PK\x05\x06" + bytes(18),
         "not a zip": b"PK\x03\x04" + b"\xff" * 1000,
-    }  # fmt: skip
+    }
 
 
 def _zip_bomb() -> bytes:

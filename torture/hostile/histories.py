@@ -24,19 +24,74 @@ class HistoryFile:
 
 
 _NAMES: tuple[str, ...] = (
-    '"', '""', "'; DROP TABLE songs; --", "\u202eevil\u202c", "\x1b[2J\x07", "\ufeff\ufffe", "e" + "\u0301" * 500,
-    "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "../../../etc/passwd",
-    "%s%n%x", "{}{0}{self}", "\\", "\u2028\u2029", "\U0010ffff", "\u200b", "nan", "null", "\u0130\u0131\u00df\ufb01", "\U0001f9d1\u200d\U0001f680" * 20,
-    "[dunkelbunt]", "x" * 5_000,
-)  # fmt: skip
+    '"',
+    '""',
+    "'; DROP TABLE songs; --",
+    "\u202eevil\u202c",
+    "\x1b[2J\x07",
+    "\ufeff\ufffe",
+    "e" + "\u0301" * 500,
+    "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
+    "=cmd|' /C calc'!A0",
+    "<script>alert(1)</script>",
+    "../../../etc/passwd",
+    "%s%n%x",
+    "{}{0}{self}",
+    "\\",
+    "\u2028\u2029",
+    "\U0010ffff",
+    "\u200b",
+    "nan",
+    "null",
+    "\u0130\u0131\u00df\ufb01",
+    "\U0001f9d1\u200d\U0001f680" * 20,
+    "[dunkelbunt]",
+    "x" * 5_000,
+)
 _NUMBERS = (
-    "0", "-1", "nan", "inf", "-inf", "1e308", "1e309", "1e-320", "99999999999999999999", "0x10", "1_000", "1,5", "٣", "", " 7 ", "1" * 4_000,
-    "True", "1e9", "1000000001", "--5",
-)  # fmt: skip
+    "0",
+    "-1",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e309",
+    "1e-320",
+    "99999999999999999999",
+    "0x10",
+    "1_000",
+    "1,5",
+    "٣",
+    "",
+    " 7 ",
+    "1" * 4_000,
+    "True",
+    "1e9",
+    "1000000001",
+    "--5",
+)
 _TIMES = (
-    "0", "-1", "nan", "9" * 30, "1e400", "2023-02-30", "0000-00-00", "9999-12-31T23:59:59+23:59", "31 Feb 2023, 99:99", "2100-01-01", "20231301",
-    "1700000000", "1700000000000", "2023-01-31T12:34:00Z", "12/31/2023", "Z", "UTC", "1 " + " " * 50 + "x", "٢٠٢٣-٠١-٠١", "\u00b2\u00b3",
-)  # fmt: skip
+    "0",
+    "-1",
+    "nan",
+    "9" * 30,
+    "1e400",
+    "2023-02-30",
+    "0000-00-00",
+    "9999-12-31T23:59:59+23:59",
+    "31 Feb 2023, 99:99",
+    "2100-01-01",
+    "20231301",
+    "1700000000",
+    "1700000000000",
+    "2023-01-31T12:34:00Z",
+    "12/31/2023",
+    "Z",
+    "UTC",
+    "1 " + " " * 50 + "x",
+    "٢٠٢٣-٠١-٠١",
+    "\u00b2\u00b3",
+)
 
 
 def _one(choices: Sequence[str], random: Random) -> str:
@@ -77,6 +132,7 @@ def csv_zeros(n_rows: int, random: Random) -> HistoryFile:
 
 
 def csv_stray_quotes(n_rows: int, random: Random) -> HistoryFile:
+    """Write rows with quotes that nothing closes."""
     lines = [",".join(HEADER)]
     for _ in range(n_rows):
         row = hostile_row(random)
@@ -119,13 +175,27 @@ def json_lines(n_rows: int, random: Random) -> HistoryFile:
 
 def _odd_value(random: Random) -> Any:
     values: tuple[Any, ...] = (
-        None, True, [], {}, [[[]]], {"name": {"name": ["x"]}}, 10**400, -1, 1e308, float("nan"), [None], {"#text": None}, "\ud800", -(2**63), 2**70,
-    )  # fmt: skip
+        None,
+        True,
+        [],
+        {},
+        [[[]]],
+        {"name": {"name": ["x"]}},
+        10**400,
+        -1,
+        1e308,
+        float("nan"),
+        [None],
+        {"#text": None},
+        "\ud800",
+        -(2**63),
+        2**70,
+    )
     return values[int(random.integers(len(values)))]
 
 
 def json_array(n_rows: int, random: Random) -> HistoryFile:
-    """An array of ListenBrainz's listens, of Spotify's, and of neither."""
+    """Write an array of ListenBrainz's listens, of Spotify's, and of neither."""
     records: list[Any] = []
     for _ in range(n_rows):
         row = hostile_row(random)
@@ -141,6 +211,7 @@ def json_array(n_rows: int, random: Random) -> HistoryFile:
 
 
 def spotify(n_rows: int, random: Random) -> HistoryFile:
+    """Write Spotify's account history with wrong times and lengths."""
     records = []
     for _ in range(n_rows):
         row = hostile_row(random)
@@ -159,6 +230,7 @@ def spotify(n_rows: int, random: Random) -> HistoryFile:
 
 
 def lastfm_360k(n_rows: int, random: Random) -> HistoryFile:
+    """Write a table without a header."""
     lines = ["u\t\tBand\t3"] * 20
     lines += [
         "\t".join((row[0], row[2], row[1], row[3])).replace("\n", " ")
@@ -168,6 +240,7 @@ def lastfm_360k(n_rows: int, random: Random) -> HistoryFile:
 
 
 def m3u8(n_rows: int, random: Random) -> HistoryFile:
+    """Write a playlist of files that are not songs, or not here."""
     lines = ["#EXTM3U"]
     paths = (
         "../secret.txt",
@@ -186,6 +259,7 @@ def m3u8(n_rows: int, random: Random) -> HistoryFile:
 
 
 def pls(n_rows: int, random: Random) -> HistoryFile:
+    """Write a playlist whose numbers do not fit together."""
     lines = ["[playlist]"]
     for number in range(n_rows // 2):
         row = hostile_row(random)
@@ -194,6 +268,7 @@ def pls(n_rows: int, random: Random) -> HistoryFile:
 
 
 def jspf(n_rows: int, random: Random) -> HistoryFile:
+    """Write a playlist with tracks of the wrong types."""
     tracks: list[Any] = []
     for _ in range(n_rows):
         row = hostile_row(random)
@@ -207,6 +282,7 @@ def jspf(n_rows: int, random: Random) -> HistoryFile:
 
 
 def xspf(n_rows: int, random: Random) -> HistoryFile:
+    """Write a playlist as XML."""
     tracks = []
     for _ in range(n_rows):
         row = [
@@ -221,7 +297,7 @@ def xspf(n_rows: int, random: Random) -> HistoryFile:
 
 
 def parquet(n_rows: int, random: Random) -> HistoryFile:
-    """A table whose columns have types that no history has, and text that is not UTF-8."""
+    """Write a table whose columns have types that no history has, and text that is not UTF-8."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -229,14 +305,33 @@ def parquet(n_rows: int, random: Random) -> HistoryFile:
     broken = pa.array([name.encode("utf-8", "replace") + b"\xff" for name in names], pa.binary())
     numbers = random.integers(-(2**62), 2**62, n_rows)
     columns: dict[str, list[Any]] = {
-        "artist": [pa.array(names), broken, pa.array([[name] for name in names]), pa.array([{"name": name} for name in names]),
-                   pa.array(names).dictionary_encode(), _as_text(broken)],
+        "artist": [
+            pa.array(names),
+            broken,
+            pa.array([[name] for name in names]),
+            pa.array([{"name": name} for name in names]),
+            pa.array(names).dictionary_encode(),
+            _as_text(broken),
+        ],
         "user": [pa.array(names), pa.array(numbers), broken, pa.nulls(n_rows)],
-        "plays": [pa.array(numbers), pa.array(random.normal(size=n_rows) * 1e300), pa.array(numbers, pa.timestamp("us")), pa.array(numbers, pa.duration("ns")),
-                  pa.array([name == "nan" for name in names]), pa.array(names)],
-        "time": [pa.array(numbers), pa.array(numbers, pa.timestamp("us")), pa.array(numbers, pa.timestamp("ns", "Europe/Berlin")), pa.array(numbers, pa.date64()),
-                 pa.array(names), pa.array(numbers % 86_400, pa.time64("us")), pa.array(numbers, pa.duration("s"))],
-    }  # fmt: skip
+        "plays": [
+            pa.array(numbers),
+            pa.array(random.normal(size=n_rows) * 1e300),
+            pa.array(numbers, pa.timestamp("us")),
+            pa.array(numbers, pa.duration("ns")),
+            pa.array([name == "nan" for name in names]),
+            pa.array(names),
+        ],
+        "time": [
+            pa.array(numbers),
+            pa.array(numbers, pa.timestamp("us")),
+            pa.array(numbers, pa.timestamp("ns", "Europe/Berlin")),
+            pa.array(numbers, pa.date64()),
+            pa.array(names),
+            pa.array(numbers % 86_400, pa.time64("us")),
+            pa.array(numbers, pa.duration("s")),
+        ],
+    }
     chosen = {name: kinds[int(random.integers(len(kinds)))] for name, kinds in columns.items()}
     file = io.BytesIO()
     pq.write_table(pa.table(chosen), file)
@@ -251,5 +346,18 @@ def _as_text(array: Any) -> Any:
 
 
 HISTORIES: tuple[Callable[[int, Random], HistoryFile], ...] = (
-    csv_rows, csv_zeros, csv_stray_quotes, tsv_broken_text, utf16, json_lines, json_array, spotify, lastfm_360k, m3u8, pls, jspf, xspf, parquet,
-)  # fmt: skip
+    csv_rows,
+    csv_zeros,
+    csv_stray_quotes,
+    tsv_broken_text,
+    utf16,
+    json_lines,
+    json_array,
+    spotify,
+    lastfm_360k,
+    m3u8,
+    pls,
+    jspf,
+    xspf,
+    parquet,
+)

@@ -15,7 +15,7 @@ GOOD_ENDINGS = ("flac", "ogg", "wav", "mp3")
 
 
 def strangers(workshop: Workshop) -> Path:
-    """Return a folder with ``songs``, ``good`` songs and their ``vectors.json``, ``library.sqlite``, ``model.npz``."""
+    """Return a folder with songs, good songs and their vectors, a library and its model."""
 
     def make(folder: Path) -> None:
         for name in ("songs", "good"):

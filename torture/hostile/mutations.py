@@ -28,6 +28,7 @@ def _span(data: bytes, random: Random) -> slice:
 
 
 def flip_bits(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Turn up to a hundred bits over."""
     changed = bytearray(data)
     for _ in range(int(2 ** random.uniform(0, 7))):
         changed[_at(data, random)] ^= 1 << int(random.integers(8))
@@ -35,31 +36,37 @@ def flip_bits(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
 
 
 def truncate(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Cut the end off."""
     return data[: _at(data, random)]
 
 
 def cut_out(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Leave a piece out."""
     span = _span(data, random)
     return data[: span.start] + data[span.stop :]
 
 
 def zero(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Fill a piece with zeros."""
     span = _span(data, random)
     return data[: span.start] + bytes(len(data[span])) + data[span.stop :]
 
 
 def repeat(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Repeat a piece."""
     span = _span(data, random)
     return data[: span.stop] + data[span] * int(random.integers(1, 20)) + data[span.stop :]
 
 
 def splice(data: bytes, others: Sequence[Song], random: Random) -> bytes:
+    """Put a piece of another file in."""
     other = others[int(random.integers(len(others)))].data
     at = _at(data, random)
     return data[:at] + other[_span(other, random)] + data[at:]
 
 
 def foreign_head(data: bytes, others: Sequence[Song], random: Random) -> bytes:
+    """Put the head of another file on."""
     other = others[int(random.integers(len(others)))].data
     n_head = int(2 ** random.uniform(2, 10))
     return other[:n_head] + data[n_head:]
@@ -80,10 +87,12 @@ def extreme_size(data: bytes, _others: Sequence[Song], random: Random) -> bytes:
 
 
 def noise(_data: bytes, _others: Sequence[Song], random: Random) -> bytes:
+    """Write random bytes instead."""
     return random.bytes(int(2 ** random.uniform(0, 15)))
 
 
 def empty(_data: bytes, _others: Sequence[Song], _random: Random) -> bytes:
+    """Write nothing instead."""
     return b""
 
 
