@@ -33,10 +33,10 @@ class Models(Attack):
             new="if not archive.infolist():",
         ),
         Defect(
-            name="numbers of a model are not checked",
-            file="nearsong/model/file_format.py",
-            old="        _check_numbers(header, arrays)\n",
-            new="",
+            name="parts of a model that do not fit together",
+            file="nearsong/model/fused_projector.py",
+            old="        if width != self.fusion.n_dimensions:\n",
+            new="        if width < 0:\n",
         ),
         Defect(
             name="objects are unpickled",
@@ -70,8 +70,8 @@ class Models(Attack):
                 found = victim.wait()
             except BrokenError as error:
                 raise BrokenError(f"{(victim.result or {}).get('reading')}: {error}") from error
-        figures = self._judge(found, max(memory.peaks["parent"], found["peak"]) - found["start"])
         check(not self._canaries(scratch), "a forged model was executed, or wrote outside its place")
+        figures = self._judge(found, max(memory.peaks["parent"], found["peak"]) - found["start"])
         after = contents_of(str(address))
         for part in ("kinds of models", "encoders"):  # forgeries that are accepted are kept beside the model
             before.pop(part), after.pop(part)
