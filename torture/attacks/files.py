@@ -66,7 +66,7 @@ class Files(Attack):
     )
 
     def trials(self) -> Iterable[Trial]:
-        n_trials, n_mutants = self.workshop.pick(smoke=(1, 80), full=(40, 250))
+        n_trials, n_mutants = self.workshop.pick(smoke=(1, 60), full=(40, 250))
         names = list(self.workshop.pick(smoke=SMOKE_BOMBS, full=tuple(BOMBS)))
         for number in range(n_trials):
             options = {
@@ -99,7 +99,7 @@ class Files(Attack):
             "timeout": self.workshop.pick(smoke=5, full=10),
             "seed": int(random.integers(2**32)),
         }
-        victim = Victim(task, env={"TMPDIR": str(self.workshop.folder)}, module="torture.hostile.victim")
+        victim = Victim(task, module="torture.hostile.victim")
         with all_ended([victim]), MemoryWatch(victim.process.pid) as memory:
             found = victim.wait()
         figures = self._judge(found, memory.peaks, trial)
