@@ -53,7 +53,8 @@ def contents_of(address: str) -> Contents:
 def _listens(store: Store, source: int) -> str:
     """Return a hash of a history's rows; numbers of users and names depend on what was imported before."""
     numbers, names = store.listens.names()
-    name_of = dict(zip(numbers.tolist(), map(repr, names), strict=True))
+    hashes = [_hash(repr(name).encode()) for name in names]  # names may be long
+    name_of = dict(zip(numbers.tolist(), hashes, strict=True))
     users: dict[int, int] = {}
     digest = hashlib.blake2b(digest_size=12)
     for block in store.listens.columns(source):

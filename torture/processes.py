@@ -39,14 +39,18 @@ class Victim:
     Parameters
     ----------
     task : mapping
-        As `torture.victim` reads it.
+        As the module reads it.
     env : mapping, optional
         Added to the environment.
+    module : str
+        Another module with the interface of `torture.victim`.
     """
 
-    def __init__(self, task: Mapping[str, Any], env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, task: Mapping[str, Any], env: Mapping[str, str] | None = None, module: str = "torture.victim"
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "torture.victim", json.dumps(dict(task))],
+            [sys.executable, "-m", module, json.dumps(dict(task))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

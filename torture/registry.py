@@ -1,7 +1,10 @@
 """The table of attacks: a new one is a class in `torture/attacks` and a line here."""
 
 from torture.attack import Attack
+from torture.attacks.files import Files
+from torture.attacks.histories import Histories
 from torture.attacks.kill import Kill
+from torture.attacks.models import Models
 
-_KINDS: tuple[type[Attack], ...] = (Kill,)
+_KINDS: tuple[type[Attack], ...] = (Kill, Files, Histories, Models)
 ATTACKS: dict[str, type[Attack]] = {kind.name: kind for kind in _KINDS}

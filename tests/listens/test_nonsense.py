@@ -1,6 +1,8 @@
 """Whatever a file holds, reading it gives listens or one clear error, never anything else."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -61,3 +63,18 @@ def test_any_file_gives_listens_or_one_line(folder, format, content):
     else:
         message = ""
     assert "\n" not in message.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "content"),
+    [
+        ("digits.m3u8", "m3u8", "#EXTM3U\n#EXTINF:" + "1" * 300_000 + "\nx.mp3\n"),
+        ("spaces.json", "json", " " * 300_000 + '[{"artist": "A"}]'),
+    ],
+)
+def test_a_long_line_takes_no_longer_than_its_length(tmp_path, name, format, content):
+    path = tmp_path / name
+    path.write_text(content)
+    program = f"from nearsong.listens import open_listens; list(open_listens({str(path)!r}, {format!r}).blocks())"
+    # a second at most; where patterns are tried at every place of the line, a quarter of an hour
+    subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)

@@ -7,6 +7,8 @@ import pytest
 
 from nearsong.errors import ListensError
 from nearsong.listens import open_listens
+from nearsong.listens import parquet as parquet_module
+from nearsong.listens.sources import SourceFile
 
 pa = pytest.importorskip("pyarrow", reason="the extra nearsong[parquet] is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="the extra nearsong[parquet] is not installed")
@@ -61,6 +63,37 @@ def test_several_mbids_dictionaries_and_bytes(parquet):
     (block,) = open_listens(path).blocks()
     assert [(track.title, track.artist_mbid) for track in block.tracks] == [("Jóga", MBID), ("x", "")]
     assert block.time.tolist() == [MOMENT, 0]
+
+
+def test_text_that_is_not_utf8_is_read_as_far_as_it_can_be(parquet, listens):
+    broken = pa.array([None, b"Bj\xf6rk", b"M\xc3\xbam"], pa.binary())
+    artists = pa.Array.from_buffers(pa.string(), 3, broken.buffers(), 1)
+    path = parquet(user=["ann", "bob", "cem"], artist=artists, plays=[1, 2, 3])
+    assert [row[1] for row in listens(path)] == ["Bj\ufffdrk", "Múm"]
+
+
+def test_a_name_repeated_many_times_is_in_memory_once(parquet):
+    long = "x" * 10_000
+    (block,) = open_listens(parquet(user=["ann", "bob"] * 50, artist=[long] * 100)).blocks()
+    assert [track.artist for track in block.tracks] == [long]
+    with parquet_module._opened(SourceFile(parquet(artist=[long] * 100)), ["artist"]) as table:
+        (rows,) = table.iter_batches()
+    assert rows.nbytes < 20 * len(long)
+
+
+def test_values_that_python_has_no_dates_for_are_refused_in_one_line(parquet):
+    path = parquet(user=["ann"], artist=["A"], plays=pa.array([2**62 + 1], pa.duration("ns")))
+    with pytest.raises(ListensError, match=r"its column for plays is of type duration\[ns\].*store text or numbers"):
+        list(open_listens(path).blocks())
+
+
+def test_columns_of_one_name_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "twice.parquet"
+    pq.write_table(
+        pa.table([pa.array(["A"]), pa.array(["B"]), pa.array([1])], names=["artist", "artist", "plays"]), path
+    )
+    with pytest.raises(ListensError, match="several columns named artist; keep one"):
+        list(open_listens(path).blocks())
 
 
 def test_bad_rows_are_reported_by_their_number(parquet, listens):

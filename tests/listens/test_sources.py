@@ -130,3 +130,30 @@ def test_progress_grows_to_the_complete_file(write, monkeypatch):
 def test_the_stem_has_no_endings(name, stem, tmp_path):
     assert SourceFile(tmp_path / name).stem == stem
     assert SourceFile(tmp_path / "zip", f"folder/{name}").stem == stem
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\xff"),  # a version of zip that does not exist
+        ("Jóga".encode(), b"J\xff\xffga"),  # a name that is not UTF-8
+    ],
+)
+def test_a_zip_whose_list_cannot_be_read_is_refused_in_one_line(folder, old, new):
+    path = folder / "strange.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Jóga.csv", TEXT)
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new))
+    with pytest.raises(ListensError, match="not a zip file"):
+        zip_members(SourceFile(path))
+
+
+def test_a_zip_of_very_many_files_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_ZIP_MEMBERS", 2)
+    path = folder / "many.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(3):
+            archive.writestr(f"{number}.csv", TEXT)
+    with pytest.raises(ListensError, match="3 files, more than 2; unpack it"):
+        zip_members(SourceFile(path))

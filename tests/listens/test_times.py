@@ -79,6 +79,11 @@ def test_what_is_no_time_is_minus_one(nonsense):
     assert parse_time(nonsense) == -1
 
 
+def test_a_text_that_is_too_long_for_a_time_is_not_searched_for_one():
+    assert parse_time("31 Jan 2023," + " " * 20 + "12:34") == MOMENT
+    assert parse_time("31 Jan 2023," + " " * 60 + "12:34") == -1
+
+
 def test_midnight_and_noon_of_a_twelve_hour_clock():
     assert parse_time("Jan 31, 2023 12:00 AM") == MOMENT - MOMENT % 86400
     assert parse_time("Jan 31, 2023 12:00 PM") == MOMENT - MOMENT % 86400 + 43200

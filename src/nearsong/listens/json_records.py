@@ -18,7 +18,7 @@ from nearsong.listens.sources import SourceFile
 
 MAX_RECORD_CHARACTERS = 64 << 20
 
-_ARRAY_START = re.compile(r"\s*\[")
+_ARRAY_START = re.compile(r"\[")
 _NAMED_ARRAY_START = re.compile(r'"(scrobbles|listens|playlists)"\s*:\s*\[')
 _PLAYLIST_START = re.compile(r'\{\s*"playlist"\s*:\s*\{')
 _USERNAME = re.compile(r'"user_?name"\s*:\s*("(?:[^"\\]|\\.)*")', re.IGNORECASE)
@@ -239,10 +239,10 @@ def _array_items(source: SourceFile, start: re.Pattern[str]) -> Iterator[Any]:
     pieces = source.json_pieces()
     text = ""
     while not (opened := start.search(text)):
-        piece = next(pieces, None)
-        if piece is None or len(text) > MAX_RECORD_CHARACTERS:
+        more = _read_more(pieces, max(len(text), 1))
+        if not more or len(text) > MAX_RECORD_CHARACTERS:
             raise ListensError(f"{source.name} has no list of records.")
-        text += piece
+        text += more
     at, line, n_items = opened.end(), 1, 0
     while True:
         gap = _SEPARATORS.match(text, at)

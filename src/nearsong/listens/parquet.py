@@ -1,6 +1,6 @@
 """Parquet tables -> blocks. The only module that uses pyarrow, of the extra ``nearsong[parquet]``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nearsong.errors import ListensError
@@ -11,6 +11,8 @@ from nearsong.listens.records import ListenBlock
 from nearsong.listens.sources import SourceFile
 
 _ROLES = ("artist", "user", "title", "recording_mbid", "artist_mbid", "plays", "time")
+_NUMBERS = ("plays", "time")
+_TEXT = ("string", "large_string", "binary", "large_binary")
 
 
 def parquet_columns(source: SourceFile) -> tuple[ColumnNames, list[str]]:
@@ -20,15 +22,23 @@ def parquet_columns(source: SourceFile) -> tuple[ColumnNames, list[str]]:
 
 
 def read_parquet(source: SourceFile, builder: BlockBuilder, user: str) -> Iterator[ListenBlock]:
-    """Read a Parquet file some thousand rows at a time; its rows are of ``user`` if no column names users."""
+    """Read a Parquet file some thousand rows at a time; its rows are of ``user`` if no column names users.
+
+    Text is read as a dictionary: a file of some bytes may repeat a long name millions of times.
+    """
     builder.begin(source.name, user, "row")
     with _opened(source) as table:
         columns = _columns_of(source, table)
-        index_of = {role: index for role in _ROLES if (index := getattr(columns, role)) is not None}
-        name_of = {role: table.schema_arrow.names[index] for role, index in index_of.items()}
+        schema = table.schema_arrow
+    index_of = {role: index for role in _ROLES if (index := getattr(columns, role)) is not None}
+    name_of = {role: schema.names[index] for role, index in index_of.items()}
+    names = list(dict.fromkeys(name_of.values()))
+    if repeated := [name for name in names if schema.names.count(name) > 1]:
+        raise ListensError(f"{source.name} has several columns named {repeated[0]}; keep one of them.")
+    with _opened(source, [name for name in names if str(schema.field(name).type) in _TEXT]) as table:
         done, n_rows = 0, table.metadata.num_rows
-        for rows in _batches(source, table, list(dict.fromkeys(name_of.values()))):
-            fields = {role: _values(rows.column(name), role) for role, name in name_of.items()}
+        for rows in _batches(source, table, names):
+            fields = {role: _readable_values(source, rows.column(name), role) for role, name in name_of.items()}
             yield from builder.add(Batch(numbers=range(done + 1, done + 1 + len(rows)), **fields))
             done += len(rows)
             if source.progress is not None:
@@ -47,13 +57,13 @@ def _pyarrow(source: SourceFile) -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def _opened(source: SourceFile) -> Any:
-    """Open a Parquet file; use it as a context manager."""
+def _opened(source: SourceFile, texts: Sequence[str] = ()) -> Any:
+    """Open a Parquet file, some columns as dictionaries; use it as a context manager."""
     arrow, parquet = _pyarrow(source)
     if source.member:
         raise ListensError(f"{source.name}: Parquet inside a zip is not supported; unpack the zip first.")
     try:
-        return parquet.ParquetFile(source.path)
+        return parquet.ParquetFile(source.path, read_dictionary=list(texts))
     except (arrow.ArrowException, OSError) as error:
         raise _damaged(source, error) from error
 
@@ -79,17 +89,41 @@ def _columns_of(source: SourceFile, table: Any) -> ColumnNames:
     return columns
 
 
+def _readable_values(source: SourceFile, column: Any, role: str) -> list[Any]:
+    arrow, _ = _pyarrow(source)
+    try:
+        return _values(column, role)
+    except (arrow.ArrowException, ValueError, OverflowError, ImportError) as error:  # dates beyond those of Python
+        raise ListensError(
+            f"{source.name}: its column for {role} is of type {column.type}, with values that are out of range; "
+            "store text or numbers."
+        ) from error
+
+
 def _values(column: Any, role: str) -> list[Any]:
     """Return a column in the form that ``Batch`` expects: text, numbers, or seconds since 1970."""
     kind = str(column.type)
+    if kind.startswith("dictionary"):
+        used = column.indices.drop_null().unique()  # a dictionary is that of many batches
+        values_of = dict(zip(used.to_pylist(), _values(column.dictionary.take(used), role), strict=True))
+        values_of[None] = None if role in _NUMBERS else ""
+        return [values_of[index] for index in column.indices.to_pylist()]
     if role == "time" and kind.startswith(("timestamp", "date")):
         column = column.cast("timestamp[s]", safe=False).cast("int64")
-    values: list[Any] = column.to_pylist()
-    if role in ("plays", "time"):
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:  # Parquet does not check that text is UTF-8
+        values = [None if value is None else value.decode("utf-8", "replace") for value in _bytes_of(column)]
+    if role in _NUMBERS:
         return values
     if kind in ("string", "large_string"):
         return [value or "" for value in values]
     return [as_text(value.decode("utf-8", "replace") if isinstance(value, bytes) else value) for value in values]
+
+
+def _bytes_of(column: Any) -> list[bytes | None]:
+    values: list[bytes | None] = column.cast("large_binary").to_pylist()
+    return values
 
 
 def _damaged(source: SourceFile, error: Exception) -> ListensError:

@@ -20,6 +20,9 @@ from nearsong.errors import ListensError
 CHUNK_BYTES = 1 << 18
 MAX_LINE_BYTES = 64 << 20
 
+MAX_ZIP_MEMBERS = 1_000
+"""Files in a zip: the list of all is read again for each of them."""
+
 Progress = Callable[[int, int], None]
 FileNames = Callable[[str], tuple[str, str]]
 
@@ -179,8 +182,12 @@ def zip_members(source: SourceFile) -> list[str]:
     try:
         with zipfile.ZipFile(source.path) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, OSError) as error:
+    except (*_DAMAGE_ERRORS, OSError, ValueError) as error:  # ValueError: a name that is not UTF-8, a negative offset
         raise ListensError(
             f"{source.path} is truncated or not a zip file ({error}); copy or download it again."
         ) from error
+    if len(names) > MAX_ZIP_MEMBERS:
+        raise ListensError(
+            f"{source.path} has {len(names):,} files, more than {MAX_ZIP_MEMBERS:,}; unpack it and import the folder."
+        )
     return sorted(name for name in names if not any(part.startswith((".", "__MACOSX")) for part in Path(name).parts))

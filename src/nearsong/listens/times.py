@@ -11,6 +11,9 @@ import numpy.typing as npt
 UNKNOWN = 0
 UNREADABLE = -1
 
+MAX_TIME_CHARACTERS = 64
+"""Longest text that may be a time: matching a much longer one would take minutes."""
+
 _MONTHS = {
     "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
     "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
@@ -51,7 +54,10 @@ def parse_time(value: Any) -> int:
         return UNREADABLE
     if isinstance(value, (int, float)):
         return _of_number(value)
-    text = _UTC_SUFFIX.sub("", str(value).strip())
+    text = str(value).strip()
+    if len(text) > MAX_TIME_CHARACTERS:
+        return UNREADABLE
+    text = _UTC_SUFFIX.sub("", text)
     if text.lower() in _MISSING_VALUES:
         return UNKNOWN
     try:

@@ -145,7 +145,8 @@ def _other_version(path: str, version: Any) -> ModelFileError:
         return ModelFileError(
             f"{path}: has format {version}, written by a newer nearsong; this one reads {VERSION}, so upgrade it."
         )
-    return ModelFileError(f"{path}: has format {version!r}, which this nearsong does not read; train it again.")
+    shown = str(version)[:40]
+    return ModelFileError(f"{path}: has format {shown!r}, which this nearsong does not read; train it again.")
 
 
 def _parse(array: npt.NDArray[Any]) -> dict[str, Any] | None:

@@ -24,7 +24,8 @@ from nearsong.listens.sources import SourceFile
 _ENDINGS = (".m3u8", ".m3u")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LAST_LINE_END = re.compile(r"(?:\r\n|\r|\n)\Z")
-_EXTINF = re.compile(r'#EXTINF:\s*[-\d.]*(?:\s*[\w-]+="[^"]*")*\s*,(?P<name>.*)', re.IGNORECASE)
+# possessive, so that a line that does not match takes no longer than one that does
+_EXTINF = re.compile(r'#EXTINF:\s*+[-\d.]*+(?:\s*+[\w-]++="[^"]*+")*+\s*+,(?P<name>.*)', re.IGNORECASE)
 _EXTART = re.compile(r"#EXTART:(.*)", re.IGNORECASE)
 _PLAYLIST = re.compile(r"#PLAYLIST:(.*)", re.IGNORECASE)
 

@@ -1,0 +1,1 @@
+"""What strangers may send: mutants of songs, bombs, hostile listening histories and forged models."""
