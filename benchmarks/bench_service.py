@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from time import monotonic, perf_counter, sleep
 
 import numpy as np
 
+from keep_alive import KeepAlive
 from random_library import bare_index, make_library
 
 PROFILES = {
@@ -30,26 +30,18 @@ PROFILES = {
 }
 QUERIES = {"": "", "_new_artists": "&new_artists=true"}
 """What is added to the name of the case, and to the question."""
-LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 async def ask(port: int, songs: list[int], query: str, waits: list[float], problems: list[str]) -> None:
     """Ask for one song after another on one connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    client = KeepAlive(port)
     for song in songs:
         start = perf_counter()
-        path = f"/api/v1/similar?seed={song}&n=10{query}"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = LENGTH.search(head)
-        if length is None:
-            problems.append(f"no length in {head[:80]!r}")
-            break
-        body = await reader.readexactly(int(length.group(1)))
+        answer = await client.ask(f"/api/v1/similar?seed={song}&n=10{query}")
         waits.append(perf_counter() - start)
-        if not head.startswith(b"HTTP/1.1 200") or len(json.loads(body)["songs"]) != 10:
-            problems.append(head.split(b"\r\n", 1)[0].decode())
-    writer.close()
+        if answer.status != 200 or len(json.loads(answer.body)["songs"]) != 10:
+            problems.append(f"status {answer.status}: {answer.body[:80]!r}")
+    client.close()
 
 
 async def load(
