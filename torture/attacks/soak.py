@@ -196,7 +196,10 @@ def _nearest(library_file: Path, n: int) -> tuple[dict[int, list[int]], int]:
         model = library.active_model
     assert model is not None
     ids = space.ids
-    nearest = {int(ids[row]): [int(one) for one in near if one != ids[row]][:10] for row, near in zip(rows, found, strict=True)}
+    nearest = {
+        int(ids[row]): [int(one) for one in near if one != ids[row]][:10]
+        for row, near in zip(rows, found, strict=True)
+    }
     return nearest, model
 
 

@@ -33,6 +33,9 @@ MAX_CHILD_MB = 1_600
 MAX_GROWTH_MB = 250
 """Of the service's memory from its start to the end of the attack."""
 
+LARGEST = ("slowest", "methods", "schemathesis operations", "shapes", "threads", "seconds", "jobs waiting")
+"""Figures whose largest value counts instead of their sum."""
+
 Probe = Callable[[Target, np.random.Generator, int], Figures]
 
 
@@ -46,14 +49,14 @@ class Plan:
 
 
 PLANS = {
-    "schema": Plan(probe=ask_every_operation, smoke=(1, 3), full=(40, 6)),
+    "schema": Plan(probe=ask_every_operation, smoke=(1, 3), full=(50, 6)),
     "ranges": Plan(probe=abuse_ranges, smoke=(1, 150), full=(20, 500)),
     "smuggling": Plan(probe=smuggle, smoke=(1, 36), full=(10, 108)),
     "tokens": Plan(probe=guess_tokens, smoke=(1, 60), full=(10, 1_000)),
     "players": Plan(probe=fuzz_methods, smoke=(1, 4), full=(20, 30)),
     "jobs": Plan(probe=flood_with_jobs, smoke=(1, 40), full=(5, 400)),
     "streams": Plan(probe=flood_with_streams, smoke=(1, 60), full=(5, 98)),
-    "covers": Plan(probe=flood_with_covers, smoke=(1, 24), full=(5, 400)),
+    "covers": Plan(probe=flood_with_covers, smoke=(1, 10), full=(5, 400)),
     "uploads": Plan(probe=flood_with_uploads, smoke=(1, 20), full=(10, 100)),
     "lock": Plan(probe=hold_lock, smoke=(1, 8), full=(5, 60)),
     "slow": Plan(probe=be_slow, smoke=(1, 3), full=(6, 40)),

@@ -183,5 +183,5 @@ def _upload(client: Client, random: np.random.Generator, kind: str, length: int,
             connection.sendall(client.head("POST", path, Content_Type=kind, Content_Length=str(length)) + b"\r\n")
             connection.sendall(data)
         is_complete = len(data) >= length
-        said, _ = read_to_end(connection, 60.0 if is_complete else 0.5) if random.integers(4) else (b"", False)
+        said, _ = read_to_end(connection, 60.0 if is_complete else 0.2) if random.integers(4) else (b"", False)
     return [int(piece[:3]) for piece in said.split(b"HTTP/1.1 ")[1:]]

@@ -26,6 +26,7 @@ READS = (
     "/rest/getPlaylists?f=json&apiKey={token}",
 )
 N_READERS = 4
+READ_PAUSE_SECONDS = 0.02
 
 
 def hold_lock(target: Target, random: np.random.Generator, n_writers: int) -> Figures:
@@ -37,7 +38,7 @@ def hold_lock(target: Target, random: np.random.Generator, n_writers: int) -> Fi
 
     def read(reader: int) -> None:
         own = np.random.default_rng([reader, int(kept)])
-        while not is_over.is_set():
+        while not is_over.wait(READ_PAUSE_SECONDS):
             path = str(own.choice(READS)).format(song=own.integers(1, target.n_songs), token=target.service.token)
             started = time.monotonic()
             reads.append((path, client.ask(path).status, time.monotonic() - started))

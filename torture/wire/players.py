@@ -1,4 +1,4 @@
-"""OpenSubsonic methods with any parameters -> an answer in the protocol's envelope, never a failure of the service."""
+"""OpenSubsonic methods with any parameters -> an answer in the protocol's envelope, never a failure."""
 
 import json
 from urllib.parse import quote_from_bytes
@@ -18,6 +18,9 @@ NAMES = (
     "albumOffset", "songOffset", "username", "c", "v", "musicFolderId", "timeOffset", "estimateContentLength",
 )  # fmt: skip
 MEDIA = ("stream", "download", "getCoverArt")
+MAX_QUERY_CHARACTERS = 30_000
+"""Of a request's first line; more is sent as a form."""
+
 ROOT_TAG = "{http://subsonic.org/restapi}subsonic-response"
 
 
@@ -45,7 +48,7 @@ def _known_ids(client: Client, target: Target) -> list[str]:
 
 def _call(random: np.random.Generator, client: Client, name: str, query: str) -> Reply:
     path = f"/rest/{name}{random.choice(['', '.view'])}"
-    if random.integers(4):
+    if random.integers(4) and len(query) < MAX_QUERY_CHARACTERS:
         return client.ask(f"{path}?{query}", method=str(random.choice(["GET", "GET", "GET", "HEAD"])))
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     return client.ask(path, method="POST", headers=form, body=query.encode())
