@@ -107,7 +107,7 @@ def be_slow(target: Target, random: np.random.Generator, seconds: float) -> Figu
     statuses = good.statuses
     n_bad = statuses.total() - statuses[200]
     check(not n_bad, f"{n_bad} of {statuses.total()} requests of a good client failed: {dict(statuses)}")
-    check(statuses[200] >= 5, f"a good client had only {statuses[200]} answers in {seconds:.0f} s")
+    check(statuses[200] > 0, f"a good client had no answer in {seconds:.0f} s")
     return {
         "slow connections": opened.total(),
         "answers beside slow connections": statuses[200],
