@@ -104,6 +104,8 @@ class Crowd:
             started = time.perf_counter()
             try:
                 if kind == "playlist":
+                    if drafts.locked():
+                        client.close()  # the service would: connections without a request have five seconds
                     async with drafts:
                         wrong = await self._ask(client, kind, random, diary)
                 else:
