@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.random_library import N_ARTISTS, bare_index, make_files, make_library_of
 from nearsong.library import Library
 from torture import material
-from torture.attack import Attack, Figures, Trial, Workshop, check
+from torture.attack import Attack, Defect, Figures, Trial, Workshop, check
 from torture.processes import RunningService, children_of, memory_of
 from torture.wire.client import check_alive
 from torture.wire.crowd import Crowd, Diary
@@ -35,6 +35,21 @@ class Soak(Attack):
 
     name = "soak"
     title = "many clients on a large library while scans and trainings run as jobs"
+    defects = (
+        Defect(
+            name="answers of a batch are exchanged",
+            file="nearsong/web/service/batching.py",
+            old="for pending, answer in zip(batch, work.result(), strict=True):",
+            new="for pending, answer in zip(batch, reversed(work.result()), strict=True):",
+        ),
+        Defect(
+            name="memory that grows with each request",
+            file="nearsong/web/service/batching.py",
+            old="        self._pending.append(pending)\n",
+            new="        self._pending.append(pending)\n"
+            '        self.__dict__.setdefault("kept", []).append(bytearray(500_000))\n',
+        ),
+    )
 
     def __init__(self, workshop: Workshop) -> None:
         super().__init__(workshop)

@@ -12,6 +12,7 @@ from torture.attack import Attack, Figures, Trial, Workshop, check
 from torture.processes import MemoryWatch, RunningService, memory_of, n_descriptors, n_threads
 from torture.wire.client import check_alive
 from torture.wire.floods import flood_with_covers, flood_with_jobs, flood_with_streams, flood_with_uploads
+from torture.wire.known_defects import DEFECTS
 from torture.wire.locked import hold_lock
 from torture.wire.players import fuzz_methods
 from torture.wire.ranges import abuse_ranges
@@ -28,7 +29,7 @@ SETTLE_SECONDS = 60.0
 SPARE_DESCRIPTORS = 24
 MAX_THREADS = 100
 """Of the service: 40 for requests, and its own."""
-MAX_SERVICE_MB = 900
+MAX_SERVICE_MB = 500
 MAX_CHILD_MB = 1_600
 MAX_GROWTH_MB = 250
 """Of the service's memory from its start to the end of the attack."""
@@ -56,10 +57,10 @@ PLANS = {
     "players": Plan(probe=fuzz_methods, smoke=(1, 4), full=(20, 30)),
     "jobs": Plan(probe=flood_with_jobs, smoke=(1, 40), full=(5, 400)),
     "streams": Plan(probe=flood_with_streams, smoke=(1, 60), full=(5, 98)),
-    "covers": Plan(probe=flood_with_covers, smoke=(1, 10), full=(5, 400)),
+    "covers": Plan(probe=flood_with_covers, smoke=(1, 8), full=(5, 400)),
     "uploads": Plan(probe=flood_with_uploads, smoke=(1, 20), full=(10, 100)),
-    "lock": Plan(probe=hold_lock, smoke=(1, 8), full=(5, 60)),
-    "slow": Plan(probe=be_slow, smoke=(1, 3), full=(6, 40)),
+    "lock": Plan(probe=hold_lock, smoke=(1, 10), full=(5, 60)),
+    "slow": Plan(probe=be_slow, smoke=(1, 2), full=(6, 40)),
 }
 
 
@@ -68,6 +69,7 @@ class Wire(Attack):
 
     name = "wire"
     title = "floods, slow clients, fuzzed requests, smuggling, locks and wrong tokens against a running service"
+    defects = DEFECTS
 
     def __init__(self, workshop: Workshop) -> None:
         super().__init__(workshop)

@@ -163,7 +163,8 @@ def test_an_exported_playlist_names_the_files(client):
 
 def test_the_api_describes_a_playlist_file_in_json_as_an_object_and_others_as_text(client):
     paths = client.get("/openapi.json").json()["paths"]
-    for operation in (paths["/api/v1/playlists/export"]["post"], paths["/api/v1/playlists/{playlist_id}/export"]["get"]):
+    of_songs, saved = paths["/api/v1/playlists/export"], paths["/api/v1/playlists/{playlist_id}/export"]
+    for operation in (of_songs["post"], saved["get"]):
         kinds = {name: found["schema"]["type"] for name, found in operation["responses"]["200"]["content"].items()}
         assert kinds.pop("application/json") == "object"
         assert set(kinds.values()) == {"string"}
