@@ -52,7 +52,7 @@ class Plan:
 PLANS = {
     "schema": Plan(probe=ask_every_operation, smoke=(1, 3), full=(50, 6)),
     "ranges": Plan(probe=abuse_ranges, smoke=(1, 150), full=(20, 500)),
-    "smuggling": Plan(probe=smuggle, smoke=(1, 36), full=(10, 108)),
+    "smuggling": Plan(probe=smuggle, smoke=(1, 40), full=(10, 120)),
     "tokens": Plan(probe=guess_tokens, smoke=(1, 60), full=(10, 1_000)),
     "players": Plan(probe=fuzz_methods, smoke=(1, 4), full=(20, 30)),
     "jobs": Plan(probe=flood_with_jobs, smoke=(1, 40), full=(5, 400)),

@@ -41,8 +41,8 @@ DEFECTS = (
     Defect(
         name="the right token counts as wrong in a flood",
         file="nearsong/web/http/authentication.py",
-        old='        if self.is_token(text):\n            return True\n        spend(self.failures, request, "wrong tokens")\n',
-        new='        spend(self.failures, request, "wrong tokens")\n        if self.is_token(text):\n            return True\n',
+        old="        if self.is_token(text):\n",
+        new='        spend(self.failures, request, "tokens")\n        if self.is_token(text):\n',
         trials="tokens",
     ),
     Defect(

@@ -12,11 +12,14 @@ from collections import Counter
 import numpy as np
 
 from torture.attack import Figures, check
+from torture.processes import PATIENCE_SECONDS
 from torture.wire.client import Client, closed_at_end, loopback_address
 from torture.wire.target import Target
 
 DRIBBLE_SECONDS = 0.5
 GOOD_PAUSE_SECONDS = 0.05
+MIN_ASKED = 20
+"""Requests of the good client, however busy the machine is."""
 RECEIVE_BYTES = 4096
 
 
@@ -70,6 +73,9 @@ def _manners(client: Client, target: Target) -> dict[str, tuple[bytes, bytes]]:
     }
 
 
+HOLDERS = ("silent", "head", "body", "chunks", "audio")
+"""Those that hold their connections; the service refuses most slow uploads, and lists are short."""
+
 WRITERS = ("head", "body", "chunks", "upload")
 CUT_OFF_SECONDS = 26.0
 """Within this time every slow writer is cut off, on a machine that may be busy."""
@@ -77,8 +83,8 @@ CUT_OFF_SECONDS = 26.0
 
 def be_slow(target: Target, random: np.random.Generator, seconds: float) -> Figures:
     """Hold more slow connections than the service takes, and ask as a good client meanwhile."""
-    n_slow = target.max_connections + target.max_connections // 4
-    kinds = list(_manners(Client(target.service), target))
+    n_slow = 2 * target.max_connections
+    kinds = [*HOLDERS, *HOLDERS, *HOLDERS, "upload", "list"]
     attackers = [Client(target.service, loopback_address(random)) for _ in range(8)]
     opened: Counter[str] = Counter()
 
@@ -92,7 +98,9 @@ def be_slow(target: Target, random: np.random.Generator, seconds: float) -> Figu
         slow = [another() for _ in range(n_slow)]
         with good:
             deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline:
+            while time.monotonic() < deadline or (
+                good.statuses.total() < MIN_ASKED and time.monotonic() < deadline + PATIENCE_SECONDS
+            ):
                 for at, one in enumerate(slow):
                     one.go_on()
                     if not one.is_open:  # refused or cut off: it comes again
