@@ -43,11 +43,11 @@ class Soak(Attack):
             new="for pending, answer in zip(batch, reversed(work.result()), strict=True):",
         ),
         Defect(
-            name="memory that grows with each request",
-            file="nearsong/web/service/batching.py",
-            old="        self._pending.append(pending)\n",
-            new="        self._pending.append(pending)\n"
-            '        self.__dict__.setdefault("kept", []).append(bytearray(500_000))\n',
+            name="memory that grows with time",
+            file="nearsong/web/service/service.py",
+            old="        ended = {job.id for job in self.jobs.all() if job.ended is not None}\n",
+            new="        ended = {job.id for job in self.jobs.all() if job.ended is not None}\n"
+            '        self.__dict__.setdefault("kept", []).append(bytearray(200_000_000))\n',
         ),
     )
 

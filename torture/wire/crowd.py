@@ -15,6 +15,10 @@ from torture.wire.client import loopback_address
 MAX_DRAFTS = 8
 """Playlists generated at the same time; the service refuses what is more than four running and eight waiting."""
 
+MAX_TRIES = 10
+RETRY_SECONDS = 2.0
+"""A play that is refused because another process writes is sent again after a while."""
+
 SHARES = {
     "similar": 0.72,
     "new artists": 0.03,
@@ -129,7 +133,7 @@ class Crowd:
             return await self._range(client, random)
         if kind == "play":
             body = json.dumps({"song_id": song}).encode()
-            return _status(await client.ask("/api/v1/plays", method="POST", headers=_JSON, body=body), 204)
+            return await _play(client, body, diary)
         if kind == "playlist":
             body = json.dumps({"seeds": [song], "length": 20}).encode()
             answer = await client.ask("/api/v1/playlists/draft", method="POST", headers=_JSON, body=body)
@@ -174,6 +178,17 @@ class Crowd:
         return _status(answer, 206) or (
             "" if answer.body == data[first : last + 1] else "other bytes than the file's"
         )
+
+
+async def _play(client: KeepAlive, body: bytes, diary: Diary) -> str:
+    """Report a play, again if the service says that it is busy writing, as players do."""
+    for _ in range(MAX_TRIES):
+        answer = await client.ask("/api/v1/plays", method="POST", headers=_JSON, body=body)
+        if answer.status != 503:
+            break
+        diary.counts["play refused for now"] += 1
+        await asyncio.sleep(RETRY_SECONDS)
+    return _status(answer, 204)
 
 
 def _status(answer: Answer, expected: int) -> str:
