@@ -9,21 +9,15 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 import music
-from bench_library import fill, make_files, make_histograms
-from nearsong import Codebook
 from nearsong.audio import stream_audio
 from nearsong.library import Filters, Library
-from nearsong.library.models.library_encoders import set_encoders
-from nearsong.library.models.lifecycle import add_model, native_model
-from nearsong.library.store import Store
-from nearsong.model import CodewordEncoder, Quantizer
+from random_library import make_library
 
 ROUNDS = 5
 PROFILES = {
@@ -39,16 +33,6 @@ def median(work: Callable[[], object]) -> float:
         work()
         times.append(perf_counter() - start)
     return float(np.median(times))
-
-
-def make_library(folder: Path, n_songs: int, codewords: int) -> None:
-    frames = np.random.default_rng(0).standard_normal((4 * codewords, 39))
-    encoder = CodewordEncoder(Quantizer(Codebook(codewords, random_state=0).fit(frames)))
-    with closing(Store(folder / "library.sqlite")) as store:
-        (encoder_id,) = set_encoders(store, [encoder])
-        fill(store, make_files(folder / "music", n_songs), codewords, encoder_id)
-        vectors = make_histograms(min(n_songs, 3_000), codewords, 10**9).astype(np.float64)
-        add_model(store, native_model(encoder, vectors, {}), [encoder_id], "native", {})
 
 
 def measure(profile: str) -> dict[str, object]:

@@ -27,9 +27,9 @@ from nearsong.library.listeners.importing import import_listens
 from nearsong.library.models.library_encoders import set_encoders
 from nearsong.library.models.lifecycle import activate_model, add_model, native_model
 from nearsong.library.scanning.scan import ScanReport, scan
-from nearsong.library.store import Store, schema
-from nearsong.library.store.text import path_key, path_to_text
+from nearsong.library.store import Store
 from nearsong.model import CodewordEncoder, Quantizer, SimilarityModel
+from random_library import fill, make_files, make_histograms
 
 PROFILES: dict[str, dict[str, int]] = {
     "smoke": {"songs": 400, "codewords": 32, "rows": 3_000, "users": 50, "artists": 40, "rounds": 1},
@@ -43,7 +43,6 @@ PROFILES: dict[str, dict[str, int]] = {
     },
 }
 CASES = ("songs", "listens")
-BLOCK = 5_000
 
 
 def wall(work: Callable[[], Any]) -> float:
@@ -67,46 +66,6 @@ def line(case: str, seconds: float, reference: str, alone: float, **facts: float
 
 
 # ---- songs
-
-
-def make_files(folder: Path, n: int) -> list[str]:
-    paths = []
-    for i in range(n):
-        album = folder / f"artist {i % 997}" / f"album {i % 3}"
-        if i < 3 * 997:
-            album.mkdir(parents=True, exist_ok=True)
-        path = album / f"{i:06d} a song of some length.mp3"
-        path.write_bytes(b"")
-        paths.append(str(path))
-    return paths
-
-
-def make_histograms(n: int, codewords: int, seed: int) -> np.ndarray:
-    """Return histograms that lie near a space of 100 dimensions, as those of music do."""
-    kinds = np.random.default_rng(0).dirichlet(np.full(codewords, 0.1), size=100)
-    shares = np.random.default_rng([1, seed]).dirichlet(np.full(100, 0.2), size=n)
-    return (shares @ kinds).astype(np.float32)
-
-
-def fill(store: Store, paths: list[str], codewords: int, encoder_id: int) -> None:
-    """Write rows as a scan would have written them, all at once."""
-    tags = dict.fromkeys(("album", "genre", "recording_mbid", "artist_mbid", "problem", "damage"), "")
-    for start in range(0, len(paths), BLOCK):
-        rows = []
-        for i, path in enumerate(paths[start : start + BLOCK], start):
-            facts = os.stat(path)
-            artist = f"artist {i % 997}"
-            row = {"id": i + 1, "path_key": path_key(path), "path": path_to_text(path), "size": facts.st_size}
-            row |= {"modified": facts.st_mtime_ns, "content": f"{i:032x}", "missing": False, "seconds": 200.0}
-            rows.append({**row, **tags, "artist": artist, "artist_key": artist, "title": f"song {i}", "year": 2000})
-        vectors = make_histograms(len(rows), codewords, start)
-        song_vectors = [
-            {"encoder_id": encoder_id, "song_id": row["id"], "vector": vector.tobytes()}
-            for row, vector in zip(rows, vectors, strict=True)
-        ]
-        with store.writing() as connection:
-            connection.execute(schema.songs.insert(), rows)
-            connection.execute(schema.song_vectors.insert(), song_vectors)
 
 
 def walk_alone(folder: Path) -> int:

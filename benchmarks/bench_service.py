@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -22,8 +21,8 @@ from time import monotonic, perf_counter, sleep
 
 import numpy as np
 
-from bench_ask import make_library
-from nearsong.library import Library
+from keep_alive import KeepAlive
+from random_library import bare_index, make_library
 
 PROFILES = {
     "smoke": {"case": "service_500_songs", "songs": 500, "codewords": 64, "clients": 8, "requests": 200},
@@ -31,44 +30,18 @@ PROFILES = {
 }
 QUERIES = {"": "", "_new_artists": "&new_artists=true"}
 """What is added to the name of the case, and to the question."""
-LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
-
-
-def bare_index(folder: Path, n: int = 200) -> tuple[float, float]:
-    """Return the median seconds of one index query for ten songs, and of each in a block of 32."""
-    with Library.open(folder / "library.sqlite", create=False) as library:
-        space = library.space
-        rows = np.random.default_rng(1).integers(len(space.songs), size=n)
-        space.index.nearest(space.embeddings[0], 11)
-        alone, together = [], []
-        for row in rows:
-            start = perf_counter()
-            space.index.nearest(space.embeddings[row], 11)
-            alone.append(perf_counter() - start)
-        for first in range(0, n - 31, 32):
-            start = perf_counter()
-            space.index.nearest(space.embeddings[rows[first : first + 32]], 11)
-            together.append((perf_counter() - start) / 32)
-    return float(np.median(alone)), float(np.median(together))
 
 
 async def ask(port: int, songs: list[int], query: str, waits: list[float], problems: list[str]) -> None:
     """Ask for one song after another on one connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    client = KeepAlive(port)
     for song in songs:
         start = perf_counter()
-        path = f"/api/v1/similar?seed={song}&n=10{query}"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = LENGTH.search(head)
-        if length is None:
-            problems.append(f"no length in {head[:80]!r}")
-            break
-        body = await reader.readexactly(int(length.group(1)))
+        answer = await client.ask(f"/api/v1/similar?seed={song}&n=10{query}")
         waits.append(perf_counter() - start)
-        if not head.startswith(b"HTTP/1.1 200") or len(json.loads(body)["songs"]) != 10:
-            problems.append(head.split(b"\r\n", 1)[0].decode())
-    writer.close()
+        if answer.status != 200 or len(json.loads(answer.body)["songs"]) != 10:
+            problems.append(f"status {answer.status}: {answer.body[:80]!r}")
+    client.close()
 
 
 async def load(
@@ -137,7 +110,7 @@ def measure(profile: str) -> Iterator[dict[str, object]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_library(folder, case["songs"], case["codewords"])
-        alone, together = bare_index(folder)
+        alone, together = bare_index(folder / "library.sqlite")
         service, port = start_service(folder)
         try:
             wait_until_quiet(service.pid)

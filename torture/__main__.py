@@ -21,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="of every random choice")
     parser.add_argument("--folder", type=Path, default=Path(".torture"), help="where it works, and continues")
     parser.add_argument("--minutes", type=float, help="start no trial after this time; the next run continues")
+    parser.add_argument("--trials", default="", metavar="KEY", help="run only trials whose keys begin so")
     parser.add_argument("--defects", action="store_true", help="put defects back one by one; each must be found")
     parser.add_argument("--report", action="store_true", help="only print the results so far, as Markdown")
     options = parser.parse_args(arguments)
@@ -35,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.defects:
         return 1 if put_back_defects(names, folder / "defects", options.seed) else 0
     workshop = Workshop(folder=folder, profile=options.profile, seed=options.seed)
-    n_broken = run_attacks([ATTACKS[name] for name in names], workshop, minutes=options.minutes)
+    n_broken = run_attacks(
+        [ATTACKS[name] for name in names], workshop, minutes=options.minutes, trials=options.trials
+    )
     print("Everything held." if not n_broken else f"{n_broken} broken.")
     return 1 if n_broken else 0
 

@@ -40,12 +40,14 @@ class Defect:
     """A mutation of one source file that an attack must find.
 
     ``old`` must occur exactly once in ``file`` (relative to ``src``), so that no defect silently stops being one.
+    ``trials`` is how the keys of the trials begin that find it, to save the time of the others; all by default.
     """
 
     name: str
     file: str
     old: str
     new: str
+    trials: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ def _is_found(attack: str, defect: Defect, folder: Path, seed: int) -> tuple[boo
     paths = os.pathsep.join([str(source), str(ROOT / "tests"), str(ROOT)])
     command = [sys.executable, "-m", "torture", attack, "--profile", "smoke", "--seed", str(seed)]
     run = subprocess.run(
-        [*command, "--folder", str(folder / "run")],
+        [*command, "--trials", defect.trials, "--folder", str(folder / "run")],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,

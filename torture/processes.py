@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -163,12 +165,26 @@ class RunningService:
         Further options of ``nearsong serve``.
     env : mapping, optional
         Added to the environment.
+    log : Path, optional
+        Where its output goes.
+    token : str, optional
+        That it asks for, and that `get` and `send` show.
+    max_files : int, optional
+        Files that it may have open, which limits connections.
     """
 
     def __init__(
-        self, library: str, *options: str, env: Mapping[str, str] | None = None, log: Path | None = None
+        self,
+        library: str,
+        *options: str,
+        env: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        token: str | None = None,
+        max_files: int | None = None,
     ) -> None:
         self.port = free_port()
+        self.token = token
+        secret = {} if token is None else {"NEARSONG_TOKEN": token}
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = open(log or os.devnull, "ab")  # noqa: SIM115 - open as long as the process
         command = [
@@ -187,9 +203,15 @@ class RunningService:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            env=os.environ | dict(env or {}),
+            env=os.environ | dict(env or {}) | secret,
             start_new_session=True,
+            preexec_fn=None if max_files is None else partial(_limit_files, max_files),
         )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that shows the token."""
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def wait_until_up(self) -> None:
         """Wait until it answers."""
@@ -205,14 +227,15 @@ class RunningService:
 
     def get(self, path: str, timeout: float = PATIENCE_SECONDS) -> Any:
         """Return the JSON of a GET."""
-        with urllib.request.urlopen(self.url + path, timeout=timeout) as answer:
+        request = urllib.request.Request(self.url + path, headers=self.headers)
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.loads(answer.read())
 
     def send(self, method: str, path: str, body: Any = None, timeout: float = PATIENCE_SECONDS) -> Any:
         """Send JSON and return the JSON of the answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
-            self.url + path, data=data, method=method, headers={"Content-Type": "application/json"}
+            self.url + path, data=data, method=method, headers=self.headers | {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             text = answer.read()
@@ -277,6 +300,20 @@ def memory_of(pid: int) -> tuple[int, int]:
     return facts.get("VmRSS", 0), facts.get("VmHWM", 0)
 
 
+def n_descriptors(pid: int) -> int:
+    """Return how many files and connections a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def n_threads(pid: int) -> int:
+    """Return how many threads a process has."""
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def _limit_files(limit: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
 class MemoryWatch:
     """Records the peak memory of a process and of its descendants while a block runs.
 
@@ -301,6 +338,9 @@ class MemoryWatch:
             self._stop.wait(self._every)
 
     def __enter__(self) -> "MemoryWatch":
+        if isinstance(self._pid, int):
+            with contextlib.suppress(OSError):  # so that its peak is that of the block
+                Path(f"/proc/{self._pid}/clear_refs").write_text("5")
         self._thread.start()
         return self
 

@@ -5,6 +5,8 @@ from torture.attacks.files import Files
 from torture.attacks.histories import Histories
 from torture.attacks.kill import Kill
 from torture.attacks.models import Models
+from torture.attacks.soak import Soak
+from torture.attacks.wire import Wire
 
-_KINDS: tuple[type[Attack], ...] = (Kill, Files, Histories, Models)
+_KINDS: tuple[type[Attack], ...] = (Kill, Files, Histories, Models, Wire, Soak)
 ATTACKS: dict[str, type[Attack]] = {kind.name: kind for kind in _KINDS}

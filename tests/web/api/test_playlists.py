@@ -161,6 +161,15 @@ def test_an_exported_playlist_names_the_files(client):
     assert client.post("/api/v1/playlists/export", json={"songs": [9999]}).status_code == 404
 
 
+def test_the_api_describes_a_playlist_file_in_json_as_an_object_and_others_as_text(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    of_songs, saved = paths["/api/v1/playlists/export"], paths["/api/v1/playlists/{playlist_id}/export"]
+    for operation in (of_songs["post"], saved["get"]):
+        kinds = {name: found["schema"]["type"] for name, found in operation["responses"]["200"]["content"].items()}
+        assert kinds.pop("application/json") == "object"
+        assert set(kinds.values()) == {"string"}
+
+
 def test_a_saved_playlist_is_exported_under_its_name(client):
     number = client.post("/api/v1/playlists", json={"name": "Ä/b\\c", "songs": [1]}).json()["id"]
     answer = client.get(f"/api/v1/playlists/{number}/export")

@@ -229,16 +229,46 @@ def test_hundreds_of_silent_clients_delay_nobody_and_are_disconnected(reach, sen
     assert all(b"200" not in received(client) for client in crowd)
 
 
-def test_more_connections_than_files_allow_are_refused_and_accepted_again_later(trained, serving, monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+@pytest.fixture
+def crowded(trained, serving, monkeypatch):
+    """A function that connects to a server that takes eight connections, from any address of loopback."""
     monkeypatch.setattr(server, "max_connections", lambda _files: 8)
-    with serving(trained) as address, ExitStack() as crowd:
+    with serving(trained) as address, ExitStack() as open_ones:
         port = int(address.rsplit(":")[-1])
-        for _ in range(10):
-            crowd.enter_context(socket.create_connection(("127.0.0.1", port)))
-        assert httpx.get(f"{address}/api/v1/health").status_code == 503
-        time.sleep(1.5)
-        assert httpx.get(f"{address}/api/v1/health").status_code == 200
+
+        def connect(sent: bytes = b"", source: str = "127.0.0.2") -> socket.socket:
+            caller = socket.create_connection(("127.0.0.1", port), 30, (source, 0))
+            caller.sendall(sent)
+            return open_ones.enter_context(caller)
+
+        connect.address = address
+        yield connect
+
+
+@pytest.mark.parametrize("sent", [b"", HEALTH[:-2], LOGIN + b"Content-Length: 20\r\n\r\n"])
+def test_whoever_holds_more_connections_than_there_are_loses_them_and_others_are_answered(crowded, sent):
+    for _ in range(3):
+        for _ in range(12):
+            crowded(sent)
+        for _ in range(3):
+            assert httpx.get(f"{crowded.address}/api/v1/health").status_code == 200
+
+
+def test_connections_are_taken_from_the_address_that_has_most(crowded):
+    patient = crowded(source="127.0.0.1")  # the first to come, and it has not said anything yet
+    crowd = [crowded() for _ in range(20)]
+    assert received(crowd[0]) == b""
+    patient.sendall(HEALTH)
+    assert patient.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_request_that_runs_is_closed_after_those_that_have_not_begun(crowded):
+    busy = crowded(LOGIN + b"Content-Length: 7\r\nConnection: close\r\n\r\ntok")
+    assert httpx.get(f"{crowded.address}/api/v1/health").status_code == 200  # so the other request is read by now
+    crowd = [crowded() for _ in range(20)]
+    assert received(crowd[0]) == b""
+    busy.sendall(b"en=x")
+    assert received(busy).startswith(b"HTTP/1.1 303 ")
 
 
 # ---- files

@@ -32,12 +32,13 @@ router = APIRouter(prefix="/playlists", tags=["playlists"])
 
 Number = Annotated[int, Path(ge=1, le=2**62, description="Id of a saved playlist.")]
 
+_MEDIA_TYPES = [format.media_type.partition(";")[0] for format in PLAYLIST_FORMATS.values()]
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The playlist file.",
         "content": {
-            format.media_type.partition(";")[0]: {"schema": {"type": "string"}}
-            for format in PLAYLIST_FORMATS.values()
+            media_type: {"schema": {"type": "object" if media_type == "application/json" else "string"}}
+            for media_type in _MEDIA_TYPES
         },
     },
     **responses(404, 409, 422),

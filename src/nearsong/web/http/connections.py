@@ -1,19 +1,23 @@
-"""Connections -> a time limit for request heads, unambiguous heads, and no more than there are files for.
+"""Connections -> a time limit for heads, unambiguous heads, no more than there are files for, and room for newcomers.
 
 uvicorn limits idle time between two requests and how many run, but lets a client take forever to send a request's
-head. A reverse proxy does all of this better; these are the limits of a service without one (decision 15). Behind
-one, both must agree on where a request ends, so heads are refused that h11 would mend.
+head or to read an answer, and refuses everybody when there are too many. A reverse proxy does all of this better;
+these are the limits of a service without one (decision 15). Behind one, both must agree on where a request ends, so
+heads are refused that h11 would mend.
 """
 
 import asyncio
 import re
 import sys
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
 import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from nearsong.web.http.rate_limits import address_key
 
 if sys.platform != "win32":
     import resource
@@ -27,6 +31,8 @@ MAX_HEAD_BYTES = 65_536
 MAX_FILES = 65_536
 SPARE_FILES = 256
 MIN_CONNECTIONS = 32
+ROOM_SHARE = 1 / 16
+"""Share of all connections that is closed at once when there are too many: seldom is cheaper than one by one."""
 
 
 _HEAD_END = re.compile(rb"\n\r?\n")
@@ -63,9 +69,11 @@ def is_ambiguous(data: bytes) -> bool:
 
 
 class HeadTimeoutProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose request head does not arrive in time, or is ambiguous.
+    """HTTP/1.1 that closes connections whose request head is late or ambiguous, and makes room for new ones.
 
-    The head is complete when the application is called; the clock runs whenever no request is handled.
+    The head is complete when the application is called; the clock runs whenever no request is handled. When there
+    are too many connections, the address that holds most of them loses some: those that wait for a head first, and
+    then those that were opened first. Others are answered all the time.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -74,12 +82,25 @@ class HeadTimeoutProtocol(H11Protocol):
         self._answer = self.app
         self.app = self._answer_without_timer
         self._active_requests = 0
+        self._opened = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the clock."""
+        """Start the clock, and make room if there are too many connections."""
         super().connection_made(transport)
+        self._opened = self.loop.time()
         self._start_timer()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            self._make_room(max(1, int(self.limit_concurrency * ROOM_SHARE)))
+
+    def _make_room(self, n: int) -> None:
+        """Close some connections of the address that has most."""
+        others = [one for one in self.connections if isinstance(one, HeadTimeoutProtocol) and one is not self]
+        [(busiest, _)] = Counter(map(_address_of, others)).most_common(1)
+        theirs = [one for one in others if _address_of(one) == busiest]
+        for one in sorted(theirs, key=lambda one: (one._active_requests > 0, one._opened))[:n]:
+            self.connections.discard(one)  # not only when the loop has time for it: more are waiting
+            one.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
@@ -103,6 +124,10 @@ class HeadTimeoutProtocol(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _address_of(connection: H11Protocol) -> str:
+    return address_key("" if connection.client is None else connection.client[0])
 
 
 def file_limit() -> int:
