@@ -18,6 +18,16 @@ from torture.warm import Command, WarmStart
 BOUNDARY = "torture-5d1c"
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Gives an answer that leads elsewhere as it is."""
+
+    def redirect_request(self, *_arguments: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What came back."""
@@ -70,7 +80,7 @@ class Client:
         sent = {"Content-Type": "application/json", **self.headers, **(headers or {})}
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=sent)
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as answer:
+            with _opener.open(request, timeout=timeout) as answer:
                 return Answer(status=answer.status, headers=dict(answer.headers), body=answer.read())
         except urllib.error.HTTPError as error:
             return Answer(status=error.code, headers=dict(error.headers), body=error.read())

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS, FAIL_FROM, FAIL_TO, FAIL_ERRNO, FAILED, CLOCK_NS, JITTER_NS, STALL_MS, STALLED, CLOCK_CALLS, STAT_MS };
+enum { CALLS, FAIL_FROM, FAIL_TO, FAIL_ERRNO, FAILED, CLOCK_NS, JITTER_NS, STALL_MS, STALLED, CLOCK_CALLS, STAT_MS, ASLEEP_NS };
 enum { WHERE_NUMBERS = 0, WHERE_BELOW = 128, WHERE_STALL = 128 + 1024, CONTROL_BYTES = 4096 };
 
 static volatile int64_t *control;
@@ -274,6 +274,10 @@ static void split(int64_t ns, struct timespec *into) {
 static int64_t fake_clock(void) { return real_clock(CLOCK_REALTIME) + shift(); }
 
 int clock_gettime(clockid_t id, struct timespec *now) {
+    if (control != NULL && id == CLOCK_BOOTTIME && control[ASLEEP_NS]) { /* as if the computer had slept */
+        split(real_clock(CLOCK_BOOTTIME) + control[ASLEEP_NS], now);
+        return 0;
+    }
     if (control == NULL || (id != CLOCK_REALTIME && id != CLOCK_REALTIME_COARSE))
         return NEXT(clock_gettime)(id, now);
     split(fake_clock(), now);

@@ -42,6 +42,7 @@ _FIELDS = (
     "stalled",
     "clock_calls",
     "stat_ms",
+    "asleep_ns",
 )
 
 
@@ -101,12 +102,16 @@ class Faults:
 
     def mend(self) -> None:
         """Let everything succeed from now on."""
-        self.set(fail_from=0, stall_ms=0, stat_ms=0, clock_ns=0, jitter_ns=0)
+        self.set(fail_from=0, stall_ms=0, stat_ms=0, clock_ns=0, jitter_ns=0, asleep_ns=0)
 
     def stall(self, path: Path, seconds: float, stat_seconds: float = 0.0) -> None:
         """Let opening and reading a file take so long, and asking for its size and date; 0 ends all stalls."""
         self._put(WHERE_STALL, str(path))
         self.set(stalled=0, stat_ms=int(1000 * stat_seconds), stall_ms=int(1000 * seconds))
+
+    def set_clock(self, shift: float, jitter: float = 0.0, asleep: float = 0.0) -> None:
+        """Shift the time of day by some seconds, let each look at it jitter, and let the computer have slept."""
+        self.set(clock_ns=int(1e9 * shift), jitter_ns=int(1e9 * jitter), asleep_ns=int(1e9 * asleep))
 
     def close(self) -> None:
         """Let everything succeed, and unmap the file."""
