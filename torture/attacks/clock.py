@@ -7,15 +7,16 @@ import time
 from collections.abc import Iterable, Sequence
 from http.cookies import SimpleCookie
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from torture.attack import Attack, BrokenError, Defect, Figures, Trial, Workshop, check
-from torture.client import WarmService
 from torture.contents import Contents, contents_of, difference
-from torture.disk_tasks import TASKS, Bench, Task
 from torture.faults import Faults
 from torture.material import listens, music
+from torture.warm.bench import TASKS, Bench, Task
+from torture.warm.client import WarmService
 
 DAY_SECONDS = 86_400.0
 HANG_SECONDS = 200.0
@@ -70,7 +71,7 @@ class ClockAttack(Attack):
 
     name = "clock"
     title = "a clock that jumps back, on, before 1970 and beyond 2038, and files with impossible dates"
-    defects: tuple[Defect, ...] = ()
+    defects: ClassVar[tuple[Defect, ...]] = ()
 
     def __init__(self, workshop: Workshop) -> None:
         super().__init__(workshop)

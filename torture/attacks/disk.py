@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from torture import disk_service
 from torture.attack import Attack, BrokenError, Defect, Figures, Trial, Workshop, check
 from torture.contents import Contents, difference
-from torture.disk_tasks import TASKS, Bench, Task
 from torture.faults import FOR_EVER
-from torture.warm import Ended
+from torture.warm.bench import TASKS, Bench, Task
+from torture.warm.start import Ended
 
 PROBES_IN_A_TRIAL = 10
 OLD_FILE = b"what was there before\n"
@@ -44,7 +44,7 @@ class DiskAttack(Attack):
 
     name = "disk"
     title = "full disk, failing and read-only media at every write, files that stall"
-    defects: tuple[Defect, ...] = ()
+    defects: ClassVar[tuple[Defect, ...]] = ()
 
     def __init__(self, workshop: Workshop) -> None:
         super().__init__(workshop)
@@ -60,7 +60,7 @@ class DiskAttack(Attack):
                 numbers = list(range(first, min(first + PROBES_IN_A_TRIAL, n)))
                 yield Trial(key=f"{task.name} {first}", options={"task": task.name, "probes": numbers, "of": n})
         for kind in disk_service.TRIALS:
-            for number in range(self.workshop.pick(smoke=1, full=disk_service.TRIALS[kind])):
+            for number in range(self.workshop.pick(smoke=kind != "cold", full=disk_service.TRIALS[kind])):
                 yield Trial(key=f"{kind} {number}", options={"service": kind, "number": number})
 
     def set_up(self) -> None:
@@ -121,11 +121,10 @@ class DiskAttack(Attack):
         check_end(ended, kind, where, has_failed)
         if task.export:
             check_export((folder / task.export).read_bytes(), reference.export, where)
-        if ended.code == 0:
-            check_contents(reference, bench, folder, f"{where}, and the command went on")
-        again = bench.run(task.arguments, folder, task.n_artists)
-        check(again.code == 0, f"{where}: a second run failed without a fault: {_last_line(again)}")
-        check_contents(reference, bench, folder, f"{where}, and a second run")
+        if ended.code:
+            again = bench.run(task.arguments, folder, task.n_artists)
+            check(again.code == 0, f"{where}: a second run failed without a fault: {_last_line(again)}")
+        check_contents(reference, bench, folder, f"{where}, and {'a second run' if ended.code else 'it went on'}")
         if task.export:
             check((folder / task.export).read_bytes() == reference.export, f"{where}: the export is not complete")
         left = [path.name for path in folder.rglob("*.part")]
@@ -168,7 +167,10 @@ def check_export(found: bytes, complete: bytes, where: str) -> None:
 
 def check_contents(reference: Undisturbed, bench: Bench, folder: Path, where: str) -> None:
     """Raise if a library is not as after an undisturbed run."""
-    lost = difference(reference.contents, bench.contents(folder))
+    found, wanted = bench.contents(folder), dict(reference.contents)
+    for contents in (found, wanted):  # a training that was broken off after its model was stored may leave it
+        contents["kinds of models"] = sorted(set(contents["kinds of models"]))
+    lost = difference(wanted, found)
     check(not lost, f"{where}: {lost}")
 
 

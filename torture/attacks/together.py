@@ -6,20 +6,20 @@ import http.client
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import music_library
 import postgres_server
 from torture.attack import Attack, BrokenError, Defect, Figures, Trial, check
-from torture.client import Client, WarmService
 from torture.contents import Contents, contents_of, difference
-from torture.disk_tasks import MANY_ARTISTS, Bench
-from torture.warm import Ended
+from torture.warm.bench import MANY_ARTISTS, Bench
+from torture.warm.client import Client, WarmService
+from torture.warm.start import Ended
 
 TRIAL_SECONDS = 50.0
 BUSY_ATTEMPTS = 20
@@ -46,7 +46,7 @@ class TogetherAttack(Attack):
 
     name = "together"
     title = "two scans, a training, an import and a service with clients at once on one library"
-    defects: tuple[Defect, ...] = ()
+    defects: ClassVar[tuple[Defect, ...]] = ()
 
     def trials(self) -> Iterable[Trial]:
         """Return trials of about a minute, some of them on PostgreSQL; in smoke one round."""
@@ -191,18 +191,18 @@ def _use(client: Client, noted: Acknowledged, over: threading.Event, number: int
     turn = 0
     while not over.is_set() or turn < 5:
         name = f"round {number} turn {turn}"
-        requests: tuple[tuple[list[str] | None, Callable[[], Any]], ...] = (
-            (None, lambda: client.get("/api/v1/similar?seed=1&n=3")),
-            (noted.plays, lambda: client.send("POST", "/api/v1/plays", {"song_id": 1 + turn % 9, "listener": name})),
-            (None, lambda: client.get("/api/v1/status")),
-            (noted.playlists, lambda: client.send("POST", "/api/v1/playlists", {"name": name, "songs": [1, 2]})),
-            (None, lambda: client.get("/api/v1/listens")),
+        requests: tuple[tuple[str, str, Any, list[str] | None], ...] = (
+            ("GET", "/api/v1/similar?seed=1&n=3", None, None),
+            ("POST", "/api/v1/plays", {"song_id": 1 + turn % 9, "listener": name}, noted.plays),
+            ("GET", "/api/v1/status", None, None),
+            ("POST", "/api/v1/playlists", {"name": name, "songs": [1, 2]}, noted.playlists),
+            ("GET", "/api/v1/listens", None, None),
         )
-        for kept, send in requests:
+        for method, path, body, kept in requests:
             try:
-                answer = send()
+                answer = client.send(method, path, body)
             except (OSError, http.client.HTTPException) as error:
-                noted.wrong.append(f"{type(error).__name__}: {error}")
+                noted.wrong.append(f"{method} {path}: {type(error).__name__}: {error}")
                 return
             noted.answers += 1
             if answer.is_done and kept is not None:
@@ -210,7 +210,7 @@ def _use(client: Client, noted: Acknowledged, over: threading.Event, number: int
             elif answer.status == 503 and "retry-after" in {key.lower() for key in answer.headers}:
                 noted.busy += 1
             elif not answer.is_done:
-                noted.wrong.append(answer.words())
+                noted.wrong.append(f"{method} {path}: {answer.words()}")
         turn += 1
         over.wait(0.05)
 
@@ -237,7 +237,10 @@ def _check_equal(together: _Place, apart: _Place, noted: Acknowledged) -> None:
         if name.startswith("vectors ") or name == "embeddings":
             bare = found["tags"].keys() - found[name].keys()
             check(not bare, f"{len(bare)} songs have no {name}")
-    check(found["active"] in found["kinds of models"], f"the active model is of no kind that is stored: {found['active']}")
+    check(
+        found["active"] in found["kinds of models"],
+        f"the active model is of no kind that is stored: {found['active']}",
+    )
     players = {listener for listener, _track in found["plays"]}
     check(set(noted.plays) <= players, f"{len(set(noted.plays) - players)} acknowledged plays are lost")
     lists = {name for name, _songs in found["playlists"]}

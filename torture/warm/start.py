@@ -98,7 +98,7 @@ class WarmStart:
         self._lock = threading.Lock()
         self._commands: dict[int, Command] = {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "torture.warm"],
+            [sys.executable, "-m", "torture.warm.start"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | dict(env or {}),
@@ -158,12 +158,13 @@ def main() -> None:
     """Import nearsong, then fork for each line of standard input."""
     from multiprocessing import forkserver
 
-    server = forkserver._forkserver  # type: ignore[attr-defined]
-    server.set_forkserver_preload(["torture.preload"])
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined, unused-ignore]
+    server.set_forkserver_preload(["torture.warm.preload"])
     server.ensure_running()  # it imports while this process does
-    server.ensure_running = forkserver.ensure_running = lambda: None  # type: ignore[attr-defined]
     server.set_forkserver_preload = lambda _modules: None
-    import torture.preload  # noqa: F401
+    server.ensure_running = lambda: None
+    vars(forkserver)["ensure_running"] = server.ensure_running
+    import torture.warm.preload  # noqa: F401
 
     running: dict[int, Path] = {}
     wake, waker = os.pipe()

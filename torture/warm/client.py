@@ -13,7 +13,7 @@ from typing import Any
 
 from torture.attack import BrokenError
 from torture.processes import PATIENCE_SECONDS, free_port
-from torture.warm import Command, WarmStart
+from torture.warm.start import Command, WarmStart
 
 BOUNDARY = "torture-5d1c"
 
