@@ -8,7 +8,7 @@ ATTACK ?=
 MUSIC ?=
 LISTENS ?=
 
-.PHONY: demo serve test weights lint types docs bench torture clean
+.PHONY: demo serve test weights lint types docs bench torture release audit clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -47,6 +47,15 @@ bench: $(VENV)/peers
 torture: $(VENV)/dev
 	PYTHONPATH=tests:. $(BIN)/python -m torture $(ATTACK) --profile $(PROFILE)
 
+# Wheel, sdist, bill of materials and hashes; the same commit gives the same bytes.
+release: $(VENV)/release
+	rm -rf dist
+	$(BIN)/python release/make_release.py dist
+
+# Known vulnerabilities of the pinned dependencies, from PyPI; fails where it cannot be asked.
+audit: $(VENV)/release
+	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 
@@ -57,6 +66,10 @@ $(VENV)/base: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/dev: $(BIN)/python pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt -e ".[dev]"
+	@touch $@ $(VENV)/base $(VENV)/release
+
+$(VENV)/release: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/pip install -q -c constraints.txt -e ".[release]"
 	@touch $@ $(VENV)/base
 
 $(VENV)/peers: $(VENV)/dev

@@ -104,6 +104,8 @@ class Attack(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     """What is done, in one line of a report."""
+    lanes: ClassVar[int] = 1
+    """Trials that run at the same time, in threads."""
     defects: ClassVar[tuple[Defect, ...]] = ()
     """Mutations that the smoke profile of this attack finds; at least one."""
 

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from torture.attack import Attack, BrokenError, Workshop
+from torture.attack import Attack, BrokenError, Trial, Workshop
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -68,11 +69,9 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     if pending:
         try:
             attack.set_up()
-            for trial in pending:
-                if time.monotonic() > deadline:
-                    break
-                results.add(_run_trial(attack, trial.key, trial))
-                _show(attack, results, len(trials))
+            for row in _rows(attack, pending, deadline):
+                results.add(row)
+                _show(row, len(results.of(attack)), len(trials))
         finally:
             attack.tear_down()
     rows = list(results.of(attack).values())
@@ -94,12 +93,30 @@ def _run_attack(attack: Attack, results: Results, deadline: float) -> int:
     return n_broken
 
 
-def _run_trial(attack: Attack, key: str, trial: Any) -> dict[str, Any]:
-    workshop = attack.workshop
-    row: dict[str, Any] = {"attack": attack.name, "profile": workshop.profile, "seed": workshop.seed, "trial": key}
-    started = time.monotonic()
+def _rows(attack: Attack, trials: Sequence[Trial], deadline: float) -> Iterator[dict[str, Any]]:
+    """Run trials, some at a time, and yield their rows in order."""
+    lanes = ThreadPoolExecutor(attack.lanes)
     try:
-        row["figures"] = attack.run(trial, workshop.random(attack.name, key))
+        running = [lanes.submit(_run_trial, attack, trial, deadline) for trial in trials]
+        yield from (row for future in running if (row := future.result()) is not None)
+    finally:
+        lanes.shutdown(cancel_futures=True)  # what runs is waited for: it ends its processes itself
+
+
+def _run_trial(attack: Attack, trial: Trial, deadline: float) -> dict[str, Any] | None:
+    """Return the row of a trial; None if there is no time left for it."""
+    started = time.monotonic()
+    if started > deadline:
+        return None
+    workshop = attack.workshop
+    row: dict[str, Any] = {
+        "attack": attack.name,
+        "profile": workshop.profile,
+        "seed": workshop.seed,
+        "trial": trial.key,
+    }
+    try:
+        row["figures"] = attack.run(trial, workshop.random(attack.name, trial.key))
     except BrokenError as error:
         row["broken"] = str(error)
     except Exception as error:  # the attack itself, or an unforeseen way to break
@@ -120,11 +137,9 @@ def commit() -> str:
     return git.stdout.strip()
 
 
-def _show(attack: Attack, results: Results, total: int) -> None:
-    rows = results.of(attack).values()
-    last = list(rows)[-1]
-    state = "BROKEN" if "broken" in last else "held"
-    print(f"  {len(rows)}/{total} {last['trial']}: {state} ({last['seconds']} s)", flush=True)
+def _show(row: dict[str, Any], n_done: int, n_trials: int) -> None:
+    state = f"broken: {row['broken']}" if "broken" in row else "held"
+    print(f"  {n_done}/{n_trials} {row['trial']}: {state} ({row['seconds']} s)", flush=True)
 
 
 def _words(figures: dict[str, Any]) -> str:

@@ -42,7 +42,8 @@ def library(workshop: Workshop, *, trained: bool = False) -> Path:
 
     def make(folder: Path) -> None:
         address = str(folder / "library.sqlite")
-        Victim({"do": "scan", "library": address, "music": str(music(workshop, 36))}).wait()
+        encoders = workshop.pick(smoke=["codewords", "gaussian"], full=None)
+        Victim({"do": "scan", "library": address, "music": str(music(workshop, 36)), "encoders": encoders}).wait()
         Victim({"do": "import", "library": address, "listens": str(listens(workshop, 3_000))}).wait()
         if trained:
             Victim({"do": "train", "library": address, "settings": QUICK_TRAINING}).wait()

@@ -55,6 +55,9 @@ class Victim:
             start_new_session=True,
         )
         self.stage = "starting"
+        self.done = 0
+        self.stage_seconds: dict[str, float] = {}
+        self._stage_began = time.monotonic()
         self.result: Any = None
         self._changed = threading.Condition()
         self._stderr: list[str] = []
@@ -69,22 +72,33 @@ class Victim:
         for line in stream:
             with contextlib.suppress(ValueError), self._changed:
                 event = json.loads(line)
-                self.stage = event.get("stage", self.stage)
+                self._begin(event.get("stage", self.stage))
+                self.done = event.get("done", 0)
                 self.result = event.get("result", self.result)
-                self._changed.notify_all()
         with self._changed:
-            self.stage = "ended"
-            self._changed.notify_all()
+            self._begin("ended")
+
+    def _begin(self, stage: str) -> None:
+        if stage != self.stage:
+            now = time.monotonic()
+            self.stage_seconds[self.stage] = self.stage_seconds.get(self.stage, 0.0) + now - self._stage_began
+            self.stage, self._stage_began = stage, now
+        self._changed.notify_all()
 
     def _read_errors(self, stream: IO[str]) -> None:
         for line in stream:
             self._stderr.append(line)
             del self._stderr[:-40]
 
-    def wait_for_stage(self, stage: str) -> bool:
-        """Wait until a stage has begun; return False if the process ended before."""
+    def wait_for_stage(self, stage: str, done: int = 0) -> bool:
+        """Wait until a stage has come so far; return False if the process has ended or passed it."""
+
+        def has_come() -> bool:
+            passed = stage in self.stage_seconds and self.stage != stage
+            return passed or self.stage == "ended" or (self.stage == stage and self.done >= done)
+
         with self._changed:
-            if not self._changed.wait_for(lambda: self.stage in (stage, "ended"), PATIENCE_SECONDS):
+            if not self._changed.wait_for(has_come, PATIENCE_SECONDS):
                 self.kill()
                 raise BrokenError(f"hung in the stage {self.stage!r}")
             return self.stage == stage

@@ -1,8 +1,15 @@
 """The table of attacks: a new one is a class in `torture/attacks` and a line here."""
 
 from torture.attack import Attack
-from torture.attacks.clock import ClockAttack
-from torture.attacks.disk import DiskAttack
-from torture.attacks.together import TogetherAttack
+from torture.attacks.clock import Clock
+from torture.attacks.disk import Disk
+from torture.attacks.kill import Kill
+from torture.attacks.together import Together
 
-ATTACKS: dict[str, type[Attack]] = {"clock": ClockAttack, "disk": DiskAttack, "together": TogetherAttack}
+_KINDS: tuple[type[Attack], ...] = (
+    Kill,
+    Disk,
+    Clock,
+    Together,
+)
+ATTACKS: dict[str, type[Attack]] = {kind.name: kind for kind in _KINDS}

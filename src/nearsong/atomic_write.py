@@ -4,12 +4,16 @@ All files that nearsong writes for users and caches go through here.
 """
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+
+from nearsong.temporary import lock
 
 UNFINISHED_SUFFIX = ".part"
 """Suffix of files that are still being written; a killed process leaves such a file behind."""
@@ -17,10 +21,15 @@ UNFINISHED_SUFFIX = ".part"
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path in the same folder; when the block ends without an error, it replaces ``path``.
+    """Yield a new, empty file in the same folder; when the block ends without an error, it replaces ``path``.
 
     Symbolic links are followed and permissions of a replaced file are preserved. Content and name are flushed to
-    disk. After an error the temporary file is removed and ``path`` is unchanged.
+    disk. After an error the new file is removed and ``path`` is unchanged. A killed process leaves it behind:
+    :func:`~nearsong.temporary.remove_unfinished` removes it in folders of nearsong's own, such as a cache; in the
+    user's folders it stays.
+
+    Others may be able to write to the folder: the new file has a random name, nothing that is there already is opened
+    instead, and it does not replace ``path`` if it is another file by then.
 
     Parameters
     ----------
@@ -30,35 +39,24 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        The temporary path. The block must create the file.
+        The new file, for the block to write to.
 
     Raises
     ------
     OSError
-        If the folder or the disk cannot be written.
+        If the folder or the disk cannot be written, or another program replaced the new file.
     ValueError
         If the path contains a null byte.
     """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{UNFINISHED_SUFFIX}")
-    try:
+    with _new_file(path) as (temporary, _file):
         yield temporary
-        with open(temporary, "r+b") as file:
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            temporary.unlink()
-    _sync_folder(target.parent)
 
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file for writing that replaces ``path`` when the block ends without an error.
 
-    A pipe or a device (``/dev/stdout``) is written to directly.
+    A pipe or a device (``/dev/stdout``) is written to directly; otherwise as :func:`atomic_path`.
 
     Examples
     --------
@@ -76,8 +74,33 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(path, "wb") as file:
             yield file
         return
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with _new_file(path) as (_temporary, file):
         yield file
+
+
+@contextlib.contextmanager
+def _new_file(path: str | os.PathLike[str]) -> Iterator[tuple[Path, BinaryIO]]:
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{UNFINISHED_SUFFIX}")
+    # meanwhile it is readable for nobody who cannot read what it replaces
+    mode = 0o600 if target.exists() else 0o666
+    with open(temporary, "xb", opener=partial(os.open, mode=mode)) as file:  # never what a link leads to
+        lock(file)  # so that it is not taken for one that was left
+        try:
+            yield temporary, file
+            file.flush()
+            os.fsync(file.fileno())
+            if not os.path.samestat(os.lstat(temporary), os.fstat(file.fileno())):
+                raise FileExistsError(errno.EEXIST, "another program replaced the unfinished file", str(temporary))
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            if os.name != "posix":
+                file.close()  # Windows renames no open files; elsewhere the lock stays until it has its name
+            os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+    _sync_folder(target.parent)
 
 
 def _sync_folder(folder: Path) -> None:

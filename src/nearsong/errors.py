@@ -19,6 +19,7 @@
     ├── DatasetError                            a data-set folder with missing or wrong content
     ├── LibraryError                            a library that cannot be opened, or has no data for a call
     │   ├── DatabaseError                       the database cannot be used: ``address``, ``transient``
+    │   │   └── DiskFullError                   it cannot grow; :func:`is_disk_full` also finds files that cannot
     │   ├── UnclearSongError                    a name that matches several songs or none: ``suggestions``
     │   ├── NoSuchSongError
     │   ├── NoSuchPlaylistError
@@ -34,9 +35,12 @@ A message is one line: what was given, why it cannot work and what to do. Errors
 there is one, the row.
 """
 
+import errno
 import os
 from collections.abc import Sequence
 from typing import ClassVar
+
+_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class NearsongError(Exception):
@@ -175,6 +179,10 @@ class DatabaseError(LibraryError):
         return str(self.args[0])
 
 
+class DiskFullError(DatabaseError):
+    """The database cannot grow, because its disk is full; what was stored before is still there."""
+
+
 class UnclearSongError(LibraryError):
     """A name matches several songs or none.
 
@@ -217,3 +225,29 @@ class ListensError(NearsongError):
 
 class ModelFileError(NearsongError):
     """A file is not a nearsong model, is damaged, or was written by a newer version."""
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether an error, or one that it was raised from, is that a disk is full or cannot be written.
+
+    Examples
+    --------
+    >>> is_disk_full(OSError(errno.ENOSPC, "No space left on device")), is_disk_full(OSError(errno.ENOENT, "no"))
+    (True, False)
+    """
+    while error is not None:
+        if isinstance(error, DiskFullError) or (isinstance(error, OSError) and error.errno in _DISK_ERRNOS):
+            return True
+        error = error.__cause__
+    return False
+
+
+def disk_words(error: OSError) -> str:
+    """Return one line about a disk that is full or cannot be written, for errors that no other message describes.
+
+    >>> disk_words(OSError(errno.ENOSPC, "No space left on device", "/cache/x"))
+    'the disk is full (No space left on device); free some space and try again.'
+    """
+    if error.errno == errno.EROFS:
+        return f"the disk is read-only ({error.strerror}); make it writable and try again."
+    return f"the disk is full ({error.strerror}); free some space and try again."

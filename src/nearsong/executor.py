@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from nearsong.errors import InvalidInputError, NearsongError
+from nearsong.process_files import prepare_process_files
 from nearsong.validation import check_count
 
 Task = TypeVar("Task")
@@ -77,6 +78,7 @@ def _with_one_thread(function: Callable[[Any], Any], task: Any) -> Any:
 
 
 def _in_processes(function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int) -> Iterator[tuple[Any, Any]]:
+    prepare_process_files()
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     pending = dict(enumerate(tasks))

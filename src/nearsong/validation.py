@@ -13,6 +13,9 @@ import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
 
+MAX_LEARNED = 1e15
+"""The largest number of a model, far beyond real ones: products with song vectors stay within single precision."""
+
 
 def check_vectors(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
     """Return ``X`` as a finite 2-D float64 array with at least one row and one column."""
@@ -36,6 +39,18 @@ def check_magnitude(X: npt.NDArray[np.float64], name: str = "X") -> npt.NDArray[
     if largest > 1e100:
         raise InvalidInputError(f"{name} has a value of {largest:.1e}; its square overflows, so scale the features.")
     return X
+
+
+def check_learned(array: Any, name: str, shape: tuple[int | None, ...], minimum: float = -MAX_LEARNED) -> None:
+    """Raise if an array that was learned and stored has not this type and shape (None: any), or impossible values."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+        raise InvalidInputError(f"{name} has the type {getattr(array, 'dtype', type(array).__name__)}, not float64.")
+    fits = array.ndim == len(shape) and all(n in (None, own) for own, n in zip(array.shape, shape, strict=True))
+    if not fits or array.size == 0:
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise InvalidInputError(f"{name} has the shape {array.shape}; ({wanted}) is needed.")
+    if not (minimum <= array.min() and array.max() <= MAX_LEARNED):  # NaN is neither
+        raise InvalidInputError(f"{name} has a NaN or a number outside {minimum:g} to {MAX_LEARNED:g}.")
 
 
 def check_square_relation(matrix: Any, n: int, name: str) -> sp.csr_array:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ffmpeg_files import write_ffmpeg
 from nearsong.audio import load_audio
-from nearsong.audio.convert import BIT_RATES, AudioFormat, ConversionResult, convert_file, identity_of, mp3_format
+from nearsong.audio.convert import BIT_RATES, AudioFormat, ConversionResult, convert_file, mp3_format
 from nearsong.audio.downmix import default_channels, downmix, weights
 from nearsong.errors import (
     AudioError,
@@ -23,6 +23,7 @@ from nearsong.errors import (
     TooLongAudioError,
     UnreadableAudioError,
 )
+from nearsong.guarded_file import identity_of
 
 from .conftest import tone
 

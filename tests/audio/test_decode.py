@@ -1,3 +1,4 @@
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 
 from nearsong.audio import load_audio, stream_audio
 from nearsong.audio.decode import AudioDamage, _resampled
+from nearsong.audio.write import write_audio
 from nearsong.errors import AudioError, DamagedAudioWarning, EmptyAudioError, InvalidInputError, UnreadableAudioError
+from peak_memory import peak_memory
+from tag_bombs import with_id3_bomb
 
 from .conftest import FORMATS, tone, write_sound
 
@@ -345,3 +349,18 @@ def test_a_long_file_streams_in_little_memory(tmp_path):
     n_samples, kilobytes = map(int, done.stdout.split())
     assert n_samples == 3_600 * RATE
     assert kilobytes < 50_000  # all samples would be 318 MB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory by /proc")
+def test_tags_before_the_sound_are_not_unpacked_by_its_decoder(tmp_path):
+    plain = write_audio(tmp_path / "song.mp3", 0.1 * np.random.default_rng(0).normal(size=24_000), 24_000)
+    expected = load_audio(plain)
+    with_id3_bomb(plain, 256)
+    with peak_memory() as peak:
+        np.testing.assert_array_equal(load_audio(plain), expected)
+    assert peak.growth < 64 << 20
+    many = tmp_path / "many.mp3"
+    many.write_bytes(1000 * b"ID3\x04\0\0\0\0\0\0" + plain.read_bytes())
+    with peak_memory() as peak, contextlib.suppress(AudioError):
+        load_audio(many)
+    assert peak.growth < 64 << 20

@@ -2,6 +2,7 @@
 
 import os
 import random
+import tracemalloc
 
 import mutagen
 import numpy as np
@@ -13,9 +14,19 @@ from mutagen import id3
 from mutagen.apev2 import APEv2
 
 from ffmpeg_files import write_ffmpeg
-from nearsong.audio.tags import Tags, read_tags, read_tags_and_length, write_tags
+from nearsong.audio.headers import tag_file
+from nearsong.audio.tags import (
+    TAGS_TOO_LARGE,
+    Tags,
+    guess_from_path,
+    read_tags,
+    read_tags_and_length,
+    write_tags,
+)
+from nearsong.audio.write import write_audio
 from nearsong.errors import UnreadableAudioError
 from nearsong.names import MAX_TEXT_LENGTH, clean_text
+from tag_bombs import id3_tag, with_id3_bomb, with_sparse_ape_tag
 
 RECORDING = "0b1e1a2c-5c11-4f0f-9d4e-1c2f5d3e4a55"
 ARTIST = "83d91898-7763-47d7-b03b-b92132375c47"
@@ -251,3 +262,44 @@ def test_tags_cannot_be_written_into_what_is_no_audio(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(UnreadableAudioError, match=r"x\.txt: cannot be tagged .*convert it"):
         write_tags(path, FULL)
+
+
+# ---- hostile tags
+
+
+@pytest.mark.parametrize("bomb", [with_id3_bomb, with_sparse_ape_tag])
+def test_tags_that_would_take_much_memory_are_refused_and_reported(tmp_path, bomb):
+    path = bomb(write_audio(tmp_path / "Song.mp3", np.full(24_000, 0.1), 24_000), 300)
+    read_tags(path)  # everything is imported
+    damages = []
+    tracemalloc.start()
+    try:
+        assert read_tags(path, tmp_path, damages.append).title == "Song"
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert damages == [TAGS_TOO_LARGE]
+    assert peak < 64 << 20
+
+
+def test_compressed_names_are_read(tmp_path):
+    path, damages = tmp_path / "song.mp3", []
+    path.write_bytes(id3_tag(b"TIT2", b"\x03A Title"))
+    assert read_tags(path, on_damage=damages.append).title == "A Title"
+    assert damages == []
+
+
+def test_all_compressed_frames_of_a_file_share_one_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(tag_file, "MAX_UNPACKED_BYTES", 30)
+    path, damages = tmp_path / "song.mp3", []
+    title, artist = (id3_tag(name, b"\x03" + 19 * b"x") for name in (b"TIT2", b"TPE1"))
+    size = len(title) + len(artist) - 20
+    path.write_bytes(title[:6] + bytes([0, 0, size >> 7, size & 127]) + title[10:] + artist[10:])
+    tags = read_tags(path, tmp_path, damages.append)
+    assert (tags.title, tags.artist, damages) == (19 * "x", "", [TAGS_TOO_LARGE])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_a_pipe_has_no_tags(tmp_path):
+    os.mkfifo(tmp_path / "Pipe.mp3")
+    assert read_tags(tmp_path / "Pipe.mp3", tmp_path) == guess_from_path(tmp_path / "Pipe.mp3", tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from nearsong.audio import load_frames, map_audio_files
 from nearsong.errors import (
     AudioError,
+    AudioMemoryError,
     AudioTimeoutError,
     EmptyAudioError,
     InvalidInputError,
@@ -52,6 +53,8 @@ def trick(path):
         raise Odd(1, 2)
     if name == "memory":
         raise MemoryError
+    if name == "large":
+        return len(bytearray(1 << 29))
     if name == "chatter":
         os.write(2, b"opinion of a decoder")
     return name, os.getpid()
@@ -217,3 +220,17 @@ def test_a_partial_function_carries_its_arguments(make_sound):
 
 def test_every_audio_error_is_one_of_ours():
     assert issubclass(AudioError, NearsongError)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited by what /proc tells")
+def test_a_file_that_takes_more_memory_than_it_may_is_its_own_error_and_the_others_go_on(tricks):
+    results = dict(map_audio_files(tricks.trick, ["a", "large", "b"], workers=1, memory=1 << 28))
+    assert isinstance(results["large"], AudioMemoryError)
+    assert (results["a"][0], results["b"][0]) == ("a", "b")
+    (_, result), *_ = map_audio_files(tricks.trick, ["large"], workers=1)  # the usual limit is higher
+    assert result == 1 << 29
+
+
+def test_no_files_start_no_process(tricks, monkeypatch):
+    monkeypatch.setattr("nearsong.audio.workers.pebble.ProcessPool", None)
+    assert list(map_audio_files(tricks.trick, [])) == []

@@ -1,9 +1,13 @@
 """The command line's entry point: version, help, unknown commands."""
 
+import errno
 import subprocess
 import sys
 
+import pytest
+
 import nearsong
+from nearsong import cli
 
 
 def run_nearsong(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -47,3 +51,30 @@ def test_help_does_not_import_numerical_libraries():
 
 def test_an_unknown_command_is_refused_with_exit_code_2():
     assert run_nearsong("sing").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "nearsong: the disk is full (no room); free some space and try again."),
+        (errno.EROFS, "nearsong: the disk is read-only (no room); make it writable and try again."),
+    ],
+)
+def test_a_full_disk_is_one_line(monkeypatch, capsys, number, words):
+    def fail() -> None:
+        raise OSError(number, "no room", "/cache/x")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.strip() == words
+
+
+def test_another_error_of_the_system_is_not_hidden(monkeypatch):
+    def fail() -> None:
+        raise OSError(errno.EIO, "broken disk")
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(OSError, match="broken disk"):
+        cli.main()

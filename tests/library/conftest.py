@@ -17,6 +17,7 @@ from nearsong.encoding import Codebook
 from nearsong.errors import AudioError
 from nearsong.library.models import fit_encoder
 from nearsong.library.models.embedding import Embedder
+from nearsong.library.scanning import file_tags
 from nearsong.library.scanning import scan as scanning
 from nearsong.library.scanning.scan import ScanReport, scan
 from nearsong.library.store import Store
@@ -103,14 +104,19 @@ def analysed(monkeypatch) -> AnalysedHere:
 
     def map_here(function, paths, **options):
         for path in paths:
-            log.paths.append(os.fspath(path))
             try:
                 yield path, function(path)
             except AudioError as error:
                 yield path, error
 
-    monkeypatch.setattr(scanning, "map_audio_files", map_here)
-    monkeypatch.setattr(fit_encoder, "map_audio_files", map_here)
+    def analyse_here(function, paths, **options):
+        for path, result in map_here(function, paths):
+            log.paths.append(os.fspath(path))
+            yield path, result
+
+    monkeypatch.setattr(scanning, "map_audio_files", analyse_here)
+    monkeypatch.setattr(fit_encoder, "map_audio_files", analyse_here)
+    monkeypatch.setattr(file_tags, "map_audio_files", map_here)
     return log
 
 

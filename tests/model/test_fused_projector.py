@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused(encoder, sound, learned, vectors):
         SimilarityModel(encoder.encoders[0], sound.projector)
     with pytest.raises(InvalidInputError, match="all sound the same"):
         SoundSpace.fit(np.ones((3, 4)))
-    with pytest.raises(InvalidInputError, match="finite matrix"):
+    with pytest.raises(InvalidInputError, match="the basis of a sound space has a NaN"):
         SoundSpace(np.full((3, 2), np.nan))
     with pytest.raises(InvalidInputError, match="artists has shape"):
         learned.project_database(vectors, ARTISTS[:-1])

@@ -4,6 +4,7 @@ import logging
 import shutil
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,9 +17,11 @@ from anyio.from_thread import start_blocking_portal
 
 import foreign_music
 from nearsong.library import Library
+from nearsong.library.store.database import Database
 from nearsong.web.app import create_app
 from nearsong.web.media.converted import Conversions
 from nearsong.web.service.service import Service
+from nearsong.web.service.writes import WriteQueue
 from nearsong.web.settings import ServeSettings
 from running_service import running
 from waiting import wait_for
@@ -110,6 +113,34 @@ def served(trained_file, tmp_path_factory) -> Iterator[str]:
     library_file = shutil.copy(trained_file, tmp_path_factory.mktemp("served") / "library.sqlite")
     with Library.open(library_file) as library, running(library, ServeSettings(port=0)) as address:
         yield address
+
+
+@pytest.fixture(autouse=True)
+def _writes_are_queued(monkeypatch) -> Iterator[None]:
+    """Fail every test in which a request writes to the library outside of the write queue."""
+    in_queue, wrong = threading.local(), []
+    run, writing = WriteQueue.run, Database.writing
+
+    def flagged(write: Callable[..., Any], *arguments: Any) -> Any:
+        in_queue.now = True
+        try:
+            return write(*arguments)
+        finally:
+            in_queue.now = False
+
+    async def run_flagged(self: WriteQueue, write: Callable[..., Any], *arguments: Any) -> Any:
+        return await run(self, flagged, write, *arguments)
+
+    def checked(self: Database) -> Any:
+        name = threading.current_thread().name
+        if name.startswith(("AnyIO", "nearsong-batch")) and not getattr(in_queue, "now", False):
+            wrong.append("".join(traceback.format_stack(limit=8)))
+        return writing(self)
+
+    monkeypatch.setattr(WriteQueue, "run", run_flagged)
+    monkeypatch.setattr(Database, "writing", checked)
+    yield
+    assert not wrong, f"written outside of the write queue:\n{wrong[0]}"
 
 
 @pytest.fixture(autouse=True)

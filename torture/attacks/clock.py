@@ -66,7 +66,7 @@ class JumpingClock:
         self._faults.set_clock(0.0)
 
 
-class ClockAttack(Attack):
+class Clock(Attack):
     """Runs every task under a clock that jumps to and fro; what is stored must be the same, apart from dates."""
 
     name = "clock"

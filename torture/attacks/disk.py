@@ -39,7 +39,7 @@ class Undisturbed:
     export: bytes
 
 
-class DiskAttack(Attack):
+class Disk(Attack):
     """Makes the Nth write of a task fail, and all after it or only that one; then runs the task again."""
 
     name = "disk"

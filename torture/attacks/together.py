@@ -41,7 +41,7 @@ class Acknowledged:
     wrong: list[str] = field(default_factory=list)
 
 
-class TogetherAttack(Attack):
+class Together(Attack):
     """Everything at once, again and again; then what is stored is compared with one task after the other."""
 
     name = "together"

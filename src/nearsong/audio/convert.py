@@ -7,7 +7,6 @@ already; a worker opens it again and uses it only if it is the same file.
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
@@ -29,6 +28,7 @@ from nearsong.errors import (
     TooLongAudioError,
     UnreadableAudioError,
 )
+from nearsong.guarded_file import FileIdentity, identity_of, open_regular
 
 ENCODER_VERSION = f"1 {av.__version__}"
 """Changes when a conversion of the same file may have other bytes."""
@@ -42,7 +42,6 @@ _USUAL_RATE, _MAX_RATE = 96_000, 192_000  # Hz; only DSD files exceed it, with i
 _BLOCK_SAMPLES = 1 << 16
 _NO_SAMPLES = "has no samples; check that it plays."
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
 
 Planes = npt.NDArray[np.float32]
 """Channels x samples, full scale = 1."""
@@ -75,21 +74,6 @@ def mp3_format(max_kbit: int) -> AudioFormat:
     (AudioFormat(kbit=192), AudioFormat(kbit=32), AudioFormat(kbit=320))
     """
     return AudioFormat(max((rate for rate in BIT_RATES if rate <= max_kbit), default=BIT_RATES[0]))
-
-
-class FileIdentity(NamedTuple):
-    """Identifies an open file and its state: device, inode, bytes, modification time in ns."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-
-
-def identity_of(file: FileIO) -> FileIdentity:
-    """Return the identity of an open file."""
-    status = os.fstat(file.fileno())
-    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
@@ -143,7 +127,8 @@ def convert_file(
     Examples
     --------
     >>> import numpy as np, soundfile, tempfile
-    >>> from nearsong.audio.convert import AudioFormat, convert_file, identity_of
+    >>> from nearsong.audio.convert import AudioFormat, convert_file
+    >>> from nearsong.guarded_file import identity_of
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     soundfile.write(f"{folder}/song.aiff", np.full((44_100, 2), 0.25), 44_100)
     ...     with open(f"{folder}/song.aiff", "rb", buffering=0) as file:
@@ -174,13 +159,11 @@ def convert_file(
 def _opened(path: str | os.PathLike[str], identity: FileIdentity) -> FileIO:
     """Open a file; raise an error if it is not the one with this identity."""
     try:
-        file = FileIO(os.open(path, _FLAGS), "rb")
-    except (OSError, ValueError) as error:
-        raise UnreadableAudioError(path, f"cannot be opened ({getattr(error, 'strerror', error)}).") from error
-    if identity_of(file) != identity or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise ChangedAudioError(path, "changed while it was read; try again.")
-    return file
+        return open_regular(path, identity)
+    except OSError as error:
+        if error.errno == errno.ESTALE:
+            raise ChangedAudioError(path, "changed while it was read; try again.") from error
+        raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}).") from error
 
 
 class _Limits:

@@ -20,7 +20,7 @@ import soxr
 
 from nearsong.audio.excerpt import Excerpt, Span, check_excerpt, frames_from, middle, middle_of_packets
 from nearsong.audio.ffmpeg import SAMPLE_RATES, DecoderError, channels_of, check_codec, frames_of, opened_by_ffmpeg
-from nearsong.audio.truncation import missing_end
+from nearsong.audio.headers.truncation import missing_end
 from nearsong.errors import DamagedAudioWarning, EmptyAudioError, NotAudioError, UnreadableAudioError
 from nearsong.validation import check_count
 

@@ -1,5 +1,6 @@
 """An audio file opened by FFmpeg (PyAV) -> its packets, and the frames they are decoded to."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from typing import Any
 import av
 import numpy as np
 import numpy.typing as npt
+
+from nearsong.audio.headers.truncation import id3_length
+from nearsong.guarded_file import open_regular
 
 SAMPLE_RATES = (1_000, 1_000_000)
 """Sample rates in Hz outside this range are those of a damaged header; resampling from them could take any memory."""
@@ -24,6 +28,9 @@ _TOLERANT_METADATA: dict[str, Any] = {"metadata_errors": "ignore"} if int(av.__v
 _NOT_MUSIC = {"MPEG_LAYER_I", "mp1", "mp1float"}
 
 
+_MAX_TAGS = 100
+
+
 class DecoderError(Exception):
     """One of the two decoders failed."""
 
@@ -35,7 +42,9 @@ def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], PacketTally]
     Yields its packets, and the tally that `frames_of` fills.
     """
     try:
-        with av.open(source, options={"format_whitelist": _CONTAINERS}, **_TOLERANT_METADATA) as container:
+        # FFmpeg would unpack compressed ID3 frames, into gigabytes if they are made for it
+        options = {"format_whitelist": _CONTAINERS, "skip_initial_bytes": str(_bytes_of_tags(source))}
+        with av.open(source, options=options, **_TOLERANT_METADATA) as container:
             if not container.streams.audio:
                 raise DecoderError("FFmpeg: no audio stream")
             stream = container.streams.audio[0]
@@ -48,6 +57,25 @@ def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], PacketTally]
                 raise DecoderError(f"FFmpeg: {tally.reason}")
     except (av.error.FFmpegError, ValueError, MemoryError) as error:
         raise DecoderError(f"FFmpeg: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _bytes_of_tags(source: Any) -> int:
+    """Return the length of the ID3 tags at the start of a path or a file-like object."""
+    if isinstance(source, str | os.PathLike):
+        try:
+            with open_regular(source) as file:
+                return _bytes_of_tags(file)
+        except OSError as error:
+            raise DecoderError(f"FFmpeg: {error.strerror}") from error
+    n_bytes = 0
+    for _ in range(_MAX_TAGS):
+        source.seek(n_bytes)
+        head = source.read(10)
+        if len(head) < 10 or head[:3] != b"ID3":
+            source.seek(0)
+            return n_bytes
+        n_bytes += id3_length(head)
+    raise DecoderError(f"FFmpeg: more than {_MAX_TAGS} ID3 tags")
 
 
 @dataclass

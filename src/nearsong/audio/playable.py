@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from io import FileIO
 
-from nearsong.audio.truncation import id3_length
+from nearsong.audio.headers.truncation import id3_length
 
 _FORMATS = "aif aifc aiff alac ape au caf dsf mka mp2 mpc spx tta wma wv"
 _EXTENSIONS = frozenset(f".{name}" for name in _FORMATS.split())

@@ -16,6 +16,7 @@ from mutagen.apev2 import APEv2
 from mutagen.asf import ASFTags
 from mutagen.mp4 import AtomDataType, MP4FreeForm, MP4Tags
 
+from nearsong.audio.headers.tag_file import TagFile, opened_for_tags
 from nearsong.errors import UnreadableAudioError
 from nearsong.names import clean_text
 from nearsong.path_names import is_various_artists, names_in_path
@@ -162,7 +163,18 @@ _ALBUM_ARTIST = {  # stands in for a missing artist
 }
 
 
-def read_tags(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Tags:
+TAGS_TOO_LARGE = "damaged (its tags are too large to be read); what is readable of them was used."
+
+
+def _ignore(damage: str) -> None:
+    """Do nothing."""
+
+
+def read_tags(
+    path: str | os.PathLike[str],
+    root: str | os.PathLike[str] | None = None,
+    on_damage: Callable[[str], None] = _ignore,
+) -> Tags:
     """Return the tags of a file; missing ones are guessed from its path.
 
     Parameters
@@ -170,6 +182,8 @@ def read_tags(path: str | os.PathLike[str], root: str | os.PathLike[str] | None 
     path : path-like
     root : path-like, optional
         The music folder; only folders below it are used for guesses.
+    on_damage : callable
+        Called with `TAGS_TOO_LARGE` if tags were refused because they would take too much memory.
 
     Returns
     -------
@@ -177,26 +191,39 @@ def read_tags(path: str | os.PathLike[str], root: str | os.PathLike[str] | None 
         Of several artists the first; without an artist that of the album. Texts are valid UTF-8 without control
         characters, of at most `MAX_TEXT_LENGTH` characters.
     """
-    return read_tags_and_length(path, root)[0]
+    return read_tags_and_length(path, root, on_damage)[0]
 
 
 def read_tags_and_length(
-    path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    root: str | os.PathLike[str] | None = None,
+    on_damage: Callable[[str], None] = _ignore,
 ) -> tuple[Tags, float | None]:
     """Return the tags as `read_tags` does, and the length in seconds that the file declares, if any."""
     tags, seconds = Tags(), None
     try:
-        file: Any = mutagen.File(os.fspath(path))
-        if file is not None:
-            seconds = _length(file)
-            tags = _parse(file.tags)
-    except Exception:  # a damaged file may raise anything in the parser
+        with opened_for_tags(path) as file:
+            tags, seconds = _read(file)
+            if file.has_refused:
+                on_damage(TAGS_TOO_LARGE)
+    except OSError:  # a file that cannot be opened has no tags
         pass
-    if tags == Tags():
-        tags = _read_foreign_tags(path)
     guess = guess_from_path(path, root)
     missing = {field.name: getattr(guess, field.name) for field in TAG_FIELDS if not getattr(tags, field.name)}
     return replace(tags, **missing), seconds
+
+
+def _read(file: TagFile) -> tuple[Tags, float | None]:
+    """Return the tags in a file and the length that it declares; what cannot be read is left out."""
+    tags, seconds = Tags(), None
+    try:
+        found: Any = mutagen.File(file)
+        if found is not None:
+            seconds = _length(found)
+            tags = _parse(found.tags)
+    except Exception:  # a damaged file may raise anything in the parser
+        pass
+    return (tags if tags != Tags() else _read_foreign_tags(file)), seconds
 
 
 def _length(file: Any) -> float | None:
@@ -204,11 +231,12 @@ def _length(file: Any) -> float | None:
     return float(seconds) if isinstance(seconds, int | float) and isfinite(seconds) and seconds > 0 else None
 
 
-def _read_foreign_tags(path: str | os.PathLike[str]) -> Tags:
+def _read_foreign_tags(file: TagFile) -> Tags:
     """Return ID3 or APE tags of a file that is damaged or in a format that should not have them."""
     for kind in (id3.ID3, APEv2):
         try:
-            tags = _parse(kind(os.fspath(path)))
+            file.start_again()
+            tags = _parse(kind(file))
         except Exception:  # as above
             continue
         if tags != Tags():

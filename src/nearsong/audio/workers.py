@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing import forkserver
 from typing import Any, Generic, Self, TypeVar
 
@@ -29,6 +29,7 @@ from nearsong.errors import (
     UnreadableAudioError,
 )
 from nearsong.executor import available_processors
+from nearsong.process_files import prepare_process_files
 from nearsong.validation import check_count, check_positive
 
 Path = str | os.PathLike[str]
@@ -43,6 +44,9 @@ _ATTEMPTS = 2
 _POLL_SECONDS = 0.5
 """Time between checks whether the workers are alive."""
 
+MEMORY_BYTES = 2 << 30
+"""Memory that a worker of `map_audio_files` may take beyond that of an idle one (docs/decisions/0022-limits.md)."""
+
 _IMPORTABLE = "the function and its results must be importable"
 
 
@@ -52,6 +56,7 @@ def map_audio_files(
     *,
     workers: int | None = None,
     timeout: float | None = 600.0,
+    memory: int | None = MEMORY_BYTES,
     nice: int = 0,
 ) -> Iterator[tuple[Path, Result | AudioError]]:
     """Apply a function to many audio files in worker processes.
@@ -67,6 +72,8 @@ def map_audio_files(
         Number of processes, by default one per processor. Each uses one thread.
     timeout : float or None, default=600
         Time limit per file in seconds; None for no limit.
+    memory : int or None, default=2 GiB
+        Bytes that a process may allocate after its start, as for `AudioWorkers`; None for no limit.
     nice : int, default=0
         Niceness of the workers, as for the command ``nice``.
 
@@ -84,9 +91,15 @@ def map_audio_files(
     workers = available_processors() if workers is None else check_count(workers, "workers")
     if timeout is not None:
         timeout = check_positive(timeout, "timeout")
+    if memory is not None:
+        memory = check_count(memory, "memory")
     nice = check_count(nice, "nice", minimum=0)
     source = iter(paths)
-    pool = _new_pool(function, workers, nice)
+    first = list(islice(source, 1))
+    if not first:
+        return  # without starting a process
+    source = chain(first, source)
+    pool = _new_pool(function, workers, nice, memory)
     running: dict[Future[Any], Path] = {}
     try:
         while True:
@@ -221,7 +234,7 @@ the path.
         self.close()
 
 
-def _new_pool(function: Callable[..., Any], workers: int, nice: int, memory: int | None = None) -> Any:
+def _new_pool(function: Callable[..., Any], workers: int, nice: int, memory: int | None) -> Any:
     return pebble.ProcessPool(
         max_workers=workers,
         initializer=_start_worker,
@@ -237,6 +250,7 @@ def _end(pool: Any) -> None:
 
 def _process_context() -> Any:
     """Return the start method: a fork server without threads where available, else spawn; never a plain fork."""
+    prepare_process_files()
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -342,9 +356,9 @@ def _outcome(future: "Future[Any]", path: Path, timeout: float | None) -> Any:
     except TimeoutError:
         return AudioTimeoutError(path, f"took longer than {timeout} s to read and was skipped.")
     except pebble.ProcessExpired as expired:
-        return UnreadableAudioError(
-            path, f"crashed its decoder (exit code {expired.exitcode}); convert it to another format."
-        )
+        # libraries that are refused memory often end the process
+        reason = f"crashed its decoder (exit code {expired.exitcode}), perhaps for lack of memory"
+        return UnreadableAudioError(path, f"{reason}; convert it to another format.")
     except BrokenProcessPool as error:  # not caused by a file
         raise _no_workers(error) from error
     except Exception as problem:

@@ -25,7 +25,7 @@ from nearsong.cli.serve import serve
 from nearsong.cli.similar import similar
 from nearsong.cli.status import status
 from nearsong.cli.train import evaluate, train
-from nearsong.errors import NearsongError
+from nearsong.errors import NearsongError, disk_words, is_disk_full
 
 app = typer.Typer(
     name="nearsong",
@@ -89,10 +89,13 @@ def main() -> None:
     sys.argv = [word for word in sys.argv if word != "--verbose"]  # allowed anywhere
     try:
         app()
-    except NearsongError as error:
+    except (NearsongError, OSError) as error:
+        if isinstance(error, OSError) and not is_disk_full(error):
+            raise  # not foreseen
         if verbose:
             traceback.print_exc()
-        text = Text.assemble(("nearsong:", "bold red"), f" {common.printable(str(error))}")
+        words = disk_words(error) if isinstance(error, OSError) else str(error)
+        text = Text.assemble(("nearsong:", "bold red"), f" {common.printable(words)}")
         Console(stderr=True, highlight=False).print(text, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -23,6 +23,7 @@ from numba import njit
 from nearsong.encoding.frames import FrameTiles
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 TILE_FRAMES = 160
 """Frames of a tile: products so small that a BLAS does not divide them among threads."""
@@ -32,6 +33,12 @@ _MIN_EIGENVALUE = 1e-6
 
 _MIN_DEVIATION = 1e-9
 """Numbers that differ less among songs are equal but for rounding."""
+
+_MIN_WEIGHT, _MIN_VARIANCE = 1e-100, 1e-9
+"""Lower bounds of a mixture, beyond which logarithms and quotients overflow."""
+
+_MAX_ROUNDING = 1e-6
+"""Maximum difference of the sum of weights from 1."""
 
 _ROUNDING = 1.5 * 2.0**52
 """Adding it to a number leaves the nearest integer in the low bits."""
@@ -57,6 +64,12 @@ class Whitening:
 
     mean: FloatArray
     axes: FloatArray
+
+    def __post_init__(self) -> None:
+        check_learned(self.mean, "the mean of frames", (None,))
+        check_learned(self.axes, "axes", (len(self.mean), None))
+        if not self.axes.any(axis=0).all():
+            raise InvalidInputError("axes has a column of zeros; every axis needs a direction.")
 
     @classmethod
     def fit(cls, frames: npt.NDArray[Any], n_axes: int | None = None) -> Self:
@@ -108,6 +121,12 @@ class FisherVector:
     variances: FloatArray
 
     def __post_init__(self) -> None:
+        shape = (len(self.weights), self.whitening.axes.shape[1])
+        check_learned(self.weights, "the weights of a mixture", (None,), _MIN_WEIGHT)
+        check_learned(self.means, "the means of a mixture", shape)
+        check_learned(self.variances, "the variances of a mixture", shape, _MIN_VARIANCE)
+        if abs(float(self.weights.sum()) - 1.0) > _MAX_ROUNDING:
+            raise InvalidInputError("the weights of a mixture do not sum to 1.")
         # log2(p) - sum((z - m)^2 / v + log v) / 2 ln 2 = coefficients [z, z^2] + constants
         coefficients = np.hstack([self.means / self.variances, -0.5 / self.variances])
         spread = np.log(self.variances) + self.means**2 / self.variances
@@ -247,6 +266,10 @@ class ColumnScores:
 
     mean: FloatArray
     scale: FloatArray
+
+    def __post_init__(self) -> None:
+        check_learned(self.mean, "the mean of songs", (None,))
+        check_learned(self.scale, "the scale of songs", self.mean.shape, _MIN_DEVIATION)
 
     @classmethod
     def fit(cls, vectors: FloatArray) -> Self:

@@ -20,12 +20,15 @@ from numba import njit
 from nearsong.encoding.frames import FrameTiles
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 TILE_FRAMES = 160
 """Frames whose moments are computed together: products so small that a BLAS does not divide them among threads."""
 
 MIN_VARIANCE = 1e-6
 """Features that vary less in the sampled songs, such as those of silence, are measured in units of 1."""
+
+_MIN_SCALE = 1e-9
 
 _MAX_MEAN = 1e15
 """Scaled means are clipped to this, so that they stay finite in single precision."""
@@ -168,6 +171,9 @@ class LogGaussian:
 
     scales: FloatArray
     regularisation: float
+
+    def __post_init__(self) -> None:
+        check_learned(self.scales, "scales", (None,), _MIN_SCALE)
 
     @classmethod
     def fit(cls, songs: Sequence[Moments], regularisation: float) -> Self:

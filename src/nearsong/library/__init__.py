@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from nearsong.library.browsing.song_list import folded as folded
     from nearsong.library.browsing.song_list import song_words as song_words
     from nearsong.library.browsing.song_list import typed_words as typed_words
-    from nearsong.library.files.cover import Picture as Picture
-    from nearsong.library.files.cover import cover_of as cover_of
-    from nearsong.library.files.cover import placeholder as placeholder
-    from nearsong.library.files.cover import small_cover as small_cover
+    from nearsong.library.files.cover import thumbnail_of as thumbnail_of
+    from nearsong.library.files.drawn_cover import placeholder as placeholder
     from nearsong.library.files.find import ENDINGS as ENDINGS
     from nearsong.library.files.playlist_files import playlist_text as playlist_text
     from nearsong.library.files.playlist_files import write_playlist as write_playlist
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from nearsong.library.models.encoder_list import EncoderStatus as EncoderStatus
     from nearsong.library.models.encoder_list import list_encoders as list_encoders
     from nearsong.library.records import Neighbour as Neighbour
+    from nearsong.library.records import Picture as Picture
     from nearsong.library.records import Song as Song
     from nearsong.library.scanning.analyse_file import AnalysedUpload as AnalysedUpload
     from nearsong.library.scanning.analyse_file import analyse_upload_with as analyse_upload_with
@@ -68,7 +67,7 @@ _NAMES = {
     "library": ["Library"],
     "snapshot": ["Snapshot"],
     "status": ["Status"],
-    "records": ["Neighbour", "Song"],
+    "records": ["Neighbour", "Picture", "Song"],
     "store": ["ModelRow", "SavedPlaylist", "default_address"],
     "answers.filters": ["FILTERS", "Filters"],
     "answers.seeds": ["Seed"],
@@ -80,7 +79,8 @@ _NAMES = {
     "answers.words.find_songs": ["FoundByWords"],
     "browsing.albums": ["Album", "AlbumIndex", "Artist", "artist_id"],
     "browsing.song_list": ["Browser", "artist_value", "folded", "song_words", "typed_words"],
-    "files.cover": ["Picture", "cover_of", "placeholder", "small_cover"],
+    "files.cover": ["thumbnail_of"],
+    "files.drawn_cover": ["placeholder"],
     "files.find": ["ENDINGS"],
     "files.playlist_files": ["playlist_text", "write_playlist"],
     "listeners.histories": ["ListenerChoice"],

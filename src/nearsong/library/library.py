@@ -19,8 +19,7 @@ from nearsong.library.listeners.histories import Histories, ListenerChoice
 from nearsong.library.listeners.importing import DEFAULT_USER, ImportedFile, import_listens
 from nearsong.library.listeners.matching import MatchReport
 from nearsong.library.listeners.plays import PlayLog
-from nearsong.library.maps.layout import layout
-from nearsong.library.maps.page import check_page, write_map
+from nearsong.library.maps.export import export_map
 from nearsong.library.models import encoder_list
 from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
 from nearsong.library.models.lifecycle import import_model, use_model
@@ -97,6 +96,10 @@ class Library:
     def address(self) -> str:
         """The address to :meth:`open` in another process; it may contain a password, so it must not be shown."""
         return self._store.address
+
+    def set_lock_timeout(self, seconds: float) -> None:
+        """Set how long a write waits for others; then it raises a transient `DatabaseError`. By default a minute."""
+        self._store.set_lock_timeout(seconds)
 
     @property
     def playlists(self) -> PlaylistTable:
@@ -245,12 +248,9 @@ class Library:
         return self._store.models.active
 
     def use_model(self, model_id: int, progress: Progress = no_progress) -> int:
-        """Make another model active, such as an earlier one.
+        """Make another model active, such as an earlier one; return how many songs its encoders have not analysed.
 
-        Returns
-        -------
-        int
-            Number of songs not analysed with its encoders. If above 0, the model is pending until the next scan.
+        If there are any, the model is pending until the next scan.
         """
         return use_model(self._store, model_id, progress)
 
@@ -334,9 +334,8 @@ class Library:
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the ids and distances of the songs nearest to one or more seeds, both (n,)."""
-        near = self.similar(*seeds, n=n)
-        ids = np.array([neighbour.song.id for neighbour in near], dtype=np.int64)
-        return ids, np.array([neighbour.distance for neighbour in near], dtype=np.float64)
+        found = [(neighbour.song.id, neighbour.distance) for neighbour in self.similar(*seeds, n=n)]
+        return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
 
     def playlist(
         self,
@@ -363,28 +362,14 @@ class Library:
         """Open the file of a song; raise a `NoSuchSongError` if it is not the file that was scanned."""
         return open_song_file(self._store, song)
 
+    @property
+    def folders(self) -> list[str]:
+        """The scanned folders."""
+        return self._store.songs.roots()
+
     def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = no_progress) -> Path:
         """Write an HTML page with a map of all songs under the active model; return its path."""
-        check_page(path)
-        snapshot = self.snapshot()
-        space = snapshot.space
-        if not space.songs:
-            raise EmptyLibraryError("the library has no songs yet; start with `nearsong scan FOLDER`.")
-        positions = layout(space.embeddings, seed=seed, progress=progress)
-        progress("finding neighbours", 0, 0)
-        near, distances = space.index.nearest(space.embeddings, min(13, len(space.songs)))
-        artists = len(set(space.artists.tolist()) - {-1})
-        write_map(
-            path,
-            space.songs,
-            positions,
-            np.searchsorted(space.ids, near),
-            space.calibration.similarity(distances),
-            title="Map of the library",
-            facts={"Songs": f"{len(space.songs):,}", "Artists": f"{artists:,}", "Model": snapshot.model.kind},
-            plays=snapshot.plays,
-        )
-        return Path(path)
+        return export_map(path, self.snapshot, seed=seed, progress=progress)
 
     def status(self) -> Status:
         """Return the content of the library, its problems, and what to do next."""

@@ -1,4 +1,4 @@
-"""Records shared by all packages of the library: songs, neighbours and the version stamp."""
+"""Records shared by all packages of the library: songs, neighbours, pictures and the version stamp."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -106,3 +106,11 @@ class Neighbour:
             "distance": self.distance,
             "similarity": self.similarity,
         }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An encoded image and its media type."""
+
+    data: bytes
+    media_type: str

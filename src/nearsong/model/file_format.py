@@ -5,7 +5,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from nearsong.atomic_write import atomic_write
 from nearsong.errors import InvalidInputError, ModelFileError
 from nearsong.model.plain_arrays import array_names, read_array
+from nearsong.validation import MAX_LEARNED
 
 FORMAT = "nearsong model"
 VERSION = 4
@@ -61,9 +62,31 @@ def load_file(path: str | os.PathLike[str], build: Callable[[Mapping[str, Any], 
 def _built(file: Any, name: str, build: Callable[[Mapping[str, Any], Arrays], Model]) -> Model:
     header, arrays = _read(file, name)
     try:
+        _check_numbers(header, arrays)
         return build(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise ModelFileError(f"{name}: its parts do not fit together ({error}); train it again.") from error
+
+
+def _check_numbers(header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Raise if a number is not finite or so large that embeddings would overflow."""
+    for key, array in arrays.items():
+        if array.dtype.kind not in "iuf" or not array.dtype.isnative:
+            raise InvalidInputError(f"the array {key} has the type {array.dtype.str}")
+        if array.size and not np.abs(array, dtype=np.float64).max() <= MAX_LEARNED:  # NaN is not, either
+            raise InvalidInputError(f"the array {key} has a number that is not finite or beyond {MAX_LEARNED:g}")
+    described = {key: value for key, value in header.items() if key != "trained_on"}
+    if any(abs(number) > MAX_LEARNED for number in _numbers(described)):
+        raise InvalidInputError(f"the header has a number beyond {MAX_LEARNED:g}")
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers in JSON, however deep."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
 
 
 def _signed(header: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:

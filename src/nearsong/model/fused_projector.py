@@ -16,6 +16,7 @@ from nearsong.model.listener_space import ListenerSpace
 from nearsong.model.listener_space.ordered_products import PackedMatrix, ordered_product
 from nearsong.model.projector import Artists, Projector
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 MAX_SOUND_DIMENSIONS = 128
 """Dimensions of an embedding by sound alone, at most."""
@@ -37,8 +38,7 @@ class SoundSpace:
     basis: FloatArray
 
     def __post_init__(self) -> None:
-        if self.basis.ndim != 2 or self.basis.dtype != np.float64 or not np.isfinite(self.basis).all():
-            raise InvalidInputError("the basis of a sound space is a finite matrix of float64.")
+        check_learned(self.basis, "the basis of a sound space", (None, None))
         object.__setattr__(self, "_packed", PackedMatrix.of(self.basis))
 
     @classmethod
@@ -81,6 +81,13 @@ class FusedProjector(Projector):
         return int(self.space.basis.shape[1])
 
     @property
+    def is_zero(self) -> bool:
+        """Whether all songs have the same embedding."""
+        if isinstance(self.space, ListenerSpace):
+            return bool(self.space.maps_.is_zero)
+        return not self.space.basis.any()
+
+    @property
     def uses_artists(self) -> bool:
         """Whether songs of a database are drawn to the mean of their artist's songs."""
         return isinstance(self.space, ListenerSpace) and self.space.centroid_share > 0
@@ -91,6 +98,9 @@ class FusedProjector(Projector):
         own = tuple(zip(self.fusion.names, self.fusion.sizes, strict=True))
         if parts != own:
             raise InvalidInputError("a fusion and the encoder disagree on the parts of a song vector.")
+        width = self.space.n_features_in_ if isinstance(self.space, ListenerSpace) else len(self.space.basis)
+        if width != self.fusion.n_dimensions:
+            raise InvalidInputError("a fusion and its space disagree on the length of phi.")
 
     def phi(self, encoder: SongEncoder, vectors: FloatArray) -> FloatArray:
         """Return phi (n_songs, n_dimensions) of song vectors; a block that a song does not have is NaN."""

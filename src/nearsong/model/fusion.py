@@ -19,6 +19,10 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
+from nearsong.validation import MAX_LEARNED, check_learned
+
+_MIN_SCALE = 1e-15
+"""Far below any scale that is measured: a part that hardly varies has scale 1."""
 
 
 class WeightedPart(Protocol):
@@ -84,11 +88,11 @@ class Fusion:
                 f"the parts of a fusion have {sum(self.sizes)} columns and its mean the shape {self.mean.shape}; "
                 "they must be equal, with at least one column in each part."
             )
-        finite = np.isfinite(self.mean).all() and np.isfinite(self.scales).all() and np.isfinite(self.weights).all()
-        if not finite or min(self.weights) < 0 or not any(self.weights) or float(self.scales.min()) <= 0:
+        check_learned(self.mean, "the mean of a fusion", (sum(self.sizes),))
+        check_learned(self.scales, "the scales of a fusion", (n_parts,), _MIN_SCALE)
+        if not all(0 <= weight <= MAX_LEARNED for weight in self.weights) or not any(self.weights):
             raise InvalidInputError(
-                f"the weights of a fusion are {self.weights}; finite numbers of at least 0 are needed, one above 0, "
-                "and scales above 0."
+                f"the weights of a fusion are {self.weights}; finite numbers of at least 0 are needed, one above 0."
             )
         factors = np.sqrt(np.array(self.weights)) / self.scales
         object.__setattr__(self, "_factors", np.repeat(factors, self.sizes))

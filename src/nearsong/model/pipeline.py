@@ -274,6 +274,11 @@ class SimilarityModel:
             )
         return rows
 
+    def _refuse_zero(self) -> None:
+        """Raise if all songs have the same embedding: such a model is neither stored nor read."""
+        if self.projector.is_zero:
+            raise InvalidInputError("the model's basis or factor is zero, so that all songs would be equally similar")
+
     # ---- storing
 
     def save(self, path: Path) -> None:
@@ -285,6 +290,7 @@ class SimilarityModel:
         return to_bytes(self._header(), self._arrays())
 
     def _header(self) -> dict[str, Any]:
+        self._refuse_zero()
         projector = {"kind": self.projector.kind, "parameters": self.projector.parameters()}
         return {**self.encoder.header(), "projector": projector, "trained_on": dict(self.trained_on)}
 
@@ -318,4 +324,6 @@ class SimilarityModel:
             if name.startswith(_PROJECTOR_PREFIX)
         }
         projector = PROJECTORS[facts["kind"]].build(facts["parameters"], own)
-        return cls(encoder, projector, dict(header["trained_on"].items()))
+        model = cls(encoder, projector, dict(header["trained_on"].items()))
+        model._refuse_zero()
+        return model

@@ -16,7 +16,7 @@ from nearsong.errors import InvalidInputError
 from nearsong.metric import MetricLearningToRank
 from nearsong.model.encoders import SongEncoder
 from nearsong.types import FloatArray
-from nearsong.validation import check_in_range, check_magnitude, check_positive, check_vectors
+from nearsong.validation import check_in_range, check_learned, check_positive, check_vectors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,29 +51,26 @@ class Projection:
     spread: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("mean", "basis", "factor"):
-            if getattr(self, name).dtype != np.float64:
-                raise InvalidInputError(
-                    f"a projection's {name} has numbers of type {getattr(self, name).dtype}, not float64."
-                )
-        if not isinstance(self.applies_phi, bool) or type(self.encoder_index) is not int or self.basis.ndim != 2:
-            raise InvalidInputError("a projection needs a bool applies_phi, an int encoder_index and a matrix basis.")
+        if not isinstance(self.applies_phi, bool) or type(self.encoder_index) is not int:
+            raise InvalidInputError("a projection needs a bool applies_phi and an int encoder_index.")
         object.__setattr__(self, "weight", check_positive(self.weight, "weight"))
         object.__setattr__(self, "spread", check_positive(self.spread, "spread"))
-        n_dimensions, (d, width), rank_shape = len(self.mean), self.basis.shape, self.factor.shape
-        if self.mean.ndim != 1 or width != n_dimensions or self.factor.ndim != 2 or rank_shape[1] != d:
-            raise InvalidInputError(
-                f"a projection's mean {self.mean.shape}, basis {self.basis.shape} and factor {self.factor.shape} do "
-                "not fit together; (V,), (d, V) and (r, d) are needed."
-            )
-        if not all(np.isfinite(array).all() for array in (self.mean, self.basis, self.factor)):
-            raise InvalidInputError("a projection has a NaN or infinite number in it; train it again.")
-        for name in ("mean", "basis", "factor"):
-            check_magnitude(getattr(self, name), f"a projection's {name}")
+        check_learned(self.mean, "a projection's mean", (None,))
+        check_learned(self.basis, "a projection's basis", (None, len(self.mean)))
+        check_learned(self.factor, "a projection's factor", (None, len(self.basis)))
         # one matrix takes a mapped vector to its embedding; the mean becomes an offset
-        projection = np.sqrt(self.weight) * (self.factor @ self.basis)
-        object.__setattr__(self, "_matrix", projection)
-        object.__setattr__(self, "_offset", projection @ self.mean)
+        matrix = np.sqrt(self.weight) * (self.factor @ self.basis)
+        check_learned(matrix, "a projection's factor times its basis", (None, None))
+        offset = matrix @ self.mean
+        check_learned(offset, "a projection's factor times its basis and mean", (None,))
+        object.__setattr__(self, "_matrix", matrix)
+        object.__setattr__(self, "_offset", offset)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether all songs have the same embedding."""
+        matrix: FloatArray = self._matrix  # type: ignore[attr-defined]
+        return not matrix.any()
 
     def project(self, mapped: FloatArray) -> FloatArray:
         """Return the embeddings (songs x rank) of mapped vectors (songs x n_dimensions)."""

@@ -41,6 +41,11 @@ class Projector(ABC):
     def rank(self) -> int:
         """Length of an embedding."""
 
+    @property
+    @abstractmethod
+    def is_zero(self) -> bool:
+        """Whether all songs have the same embedding."""
+
     @abstractmethod
     def check(self, encoder: SongEncoder) -> None:
         """Raise if vectors of this encoder cannot be projected."""
@@ -100,6 +105,11 @@ class MetricProjector(Projector):
     def rank(self) -> int:
         """Length of an embedding."""
         return sum(len(projection.factor) for projection in self.projections)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether all songs have the same embedding."""
+        return all(projection.is_zero for projection in self.projections)
 
     def check(self, encoder: SongEncoder) -> None:
         """Raise if a projection reads an encoder that is not there, or vectors of another length."""

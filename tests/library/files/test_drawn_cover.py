@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearsong.library.files.cover import placeholder
+from nearsong.library.files.drawn_cover import placeholder
 
 
 def contrast(colour: str) -> float:

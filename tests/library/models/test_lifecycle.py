@@ -1,6 +1,8 @@
 """Models become active in one moment, with an embedding for every song."""
 
 import threading
+from contextlib import closing
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from nearsong.library.models import lifecycle as projection
 from nearsong.library.models.embedding import Embedder
 from nearsong.library.models.library_encoders import set_encoders, stored_encoder
 from nearsong.library.models.lifecycle import activate_model, add_model, add_native, native_model
-from nearsong.library.store import ScannedFile
+from nearsong.library.store import ScannedFile, Store
 from waiting import wait_for
 
 N = 30
@@ -67,6 +69,14 @@ def test_an_active_model_has_an_embedding_for_every_song(store, encoder_id, mode
     assert reported[0][0] == "embedding songs"
     assert reported[-1] == ("embedding songs", N, N)
     assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
+
+
+def test_the_native_model_does_not_depend_on_which_song_was_analysed_first(store, encoder_id, encoder, tmp_path):
+    with closing(Store(tmp_path / "other.sqlite")) as other:
+        (other_id,) = set_encoders(other, [encoder])
+        for i in reversed(range(N)):
+            put(other, i, other_id)
+        assert other.models.data(add_native(other)) == store.models.data(add_native(store))
 
 
 def test_a_model_can_be_stored_without_answering(store, encoder_id, model):
@@ -141,13 +151,15 @@ def test_whoever_asks_while_models_change_always_finds_all_songs(store, encoder_
     reader = threading.Thread(target=ask)
     reader.start()
     try:
-        for _ in range(5):
-            model_id = add_model(store, model, [encoder_id], "learned", {})
+        for kind in ("imported", "learned") * 3:  # the second of a kind is the first one, used again
+            model_id = add_model(store, model, [encoder_id], kind, {})
             wait_for(lambda model_id=model_id: seen[-1][0] == model_id)
     finally:
         stop.set()
         reader.join()
-    assert len({active for active, _ in seen}) >= 5  # it did look in between
+    assert len({active for active, _ in seen}) == 2
+    changes = sum(before != after for (before, _), (after, _) in pairwise(seen))
+    assert changes >= 5  # it did look in between
     assert {n for _, n in seen} == {N}
 
 

@@ -110,7 +110,7 @@ def test_ctrl_c_while_a_graph_is_written_leaves_nothing_behind(tmp_path, build, 
 
 
 def test_the_three_graphs_used_last_are_cached_and_old_unfinished_files_are_removed(tmp_path, build):
-    old, fresh = (tmp_path / f".{name}.graph.1{UNFINISHED_SUFFIX}" for name in "ab")
+    old, fresh = (tmp_path / f".song.graph.{name}{UNFINISHED_SUFFIX}" for name in ("a" * 12, "b" * 12))
     for file in (old, fresh):
         file.write_bytes(b"")
     os.utime(old, (0, 0))

@@ -80,9 +80,9 @@ def test_a_file_that_goes_or_grows_while_it_is_analysed_is_looked_at_again(store
     complete = path.read_bytes()
     really = analysing.read_tags
 
-    def meanwhile(name, root):
+    def meanwhile(*arguments):
         path.write_bytes(complete + b"more") if seen == "growing" else os.remove(path)
-        return really(name, root)
+        return really(*arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(analysing, "read_tags", meanwhile)

@@ -53,6 +53,14 @@ def test_models_come_back_the_oldest_first(store):
     assert store.models.data(first) == b"\0\xff model"
 
 
+def test_a_model_that_is_stored_already_is_used_again_with_its_newest_facts(store):
+    first = add(store, facts={"auc": 0.75})
+    others = [add(store, kind="learned"), add(store, key="another encoder")]
+    assert add(store, facts={"auc": 0.76}) == first
+    assert [row.id for row in store.models.rows()] == [first, *others]
+    assert store.models.row(first).facts == {"auc": 0.76}
+
+
 def test_a_model_that_is_not_there_is_named(store):
     for ask in (store.models.row, store.models.data, store.models.remove):
         with pytest.raises(LibraryError, match=r"Model not found: 77\. List models with: nearsong models"):
@@ -69,7 +77,7 @@ def test_a_model_in_use_is_not_forgotten(store, setting):
 
 
 def test_a_deleted_model_takes_its_embeddings_and_the_vectors_only_it_used_along(store):
-    stored, gone, own = add(store, key="shared"), add(store, key="shared"), add(store, key="own")
+    stored, gone, own = add(store, key="shared"), add(store, kind="learned", key="shared"), add(store, key="own")
     encoders = {model: store.models.row(model).encoder_ids[0] for model in (stored, gone, own)}
     vector = np.ones(4, np.float32)
     with store.writing() as connection:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from library_store import put_file as put
 from nearsong.audio.tags import Tags
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library.store import ScannedFile, Store, database, default_address
+from nearsong.library.store import ScannedFile, Store, default_address
 from nearsong.library.store.schema import FORMAT, format_of, metadata
 from nearsong.library.store.text import clean_text, path_key, path_to_text, text_to_path
 
@@ -252,9 +252,9 @@ def test_without_the_driver_postgresql_says_what_to_install(monkeypatch):
 # ---- many at once
 
 
-def test_a_library_that_stays_locked_is_reported_as_busy(address, monkeypatch):
-    monkeypatch.setattr(database, "_LOCK_TIMEOUT_SECONDS", 0.2)
+def test_a_library_that_stays_locked_is_reported_as_busy(address):
     with contextlib.closing(Store(address)) as one, contextlib.closing(Store(address)) as two:
+        two.set_lock_timeout(0.2)
         with one.writing() as connection:
             one.models.set(connection, "a", 1)
             with pytest.raises(LibraryError, match="is in use by another program; try again later"):

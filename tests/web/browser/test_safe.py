@@ -128,6 +128,42 @@ def test_with_a_token_the_page_asks_for_it_and_scripts_never_see_it(visit, servi
         page.context.close()
 
 
+def test_signing_out_by_keyboard_ends_the_session_and_shows_the_form_again(visit, serving, trained):
+    with serving(trained, token=TOKEN) as address:
+        page = visit(address, f"?token={TOKEN}", allow=("401",))
+        expect(rows(page)).to_have_count(50)
+        (cookie,) = page.context.cookies()
+        button = page.get_by_role("button", name="Sign out")
+        expect(button).to_be_visible()
+        page.locator("#help-button").focus()
+        page.keyboard.press("Tab")
+        expect(button).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        assert page.context.cookies() == []
+        kept = {cookie["name"]: cookie["value"]}
+        assert httpx.get(f"{address}/api/v1/status", cookies=kept).status_code == 401
+        page.goto(address)
+        expect(page.get_by_label("Token")).to_be_focused()
+        page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_button_to_sign_out_is_where_one_signed_in_and_nowhere_else(visit, serving, trained, width):
+    view = {"width": width, "height": 800}
+    with serving(trained, token=TOKEN) as address:
+        page = visit(address, f"?token={TOKEN}", viewport=view)
+        expect(rows(page).first).to_be_visible()
+        expect(page.locator("#sign-out")).to_be_visible()
+        assert too_wide(page) == 0
+        page.context.close()
+    with serving(trained) as address:
+        page = visit(address, viewport=view)
+        expect(rows(page).first).to_be_visible()
+        expect(page.locator("#sign-out")).to_be_hidden()
+        page.context.close()
+
+
 def test_a_token_in_the_address_lets_in_and_is_gone_from_it(visit, serving, trained):
     with serving(trained, token=TOKEN) as address:
         page = visit(address, f"?token={TOKEN}")

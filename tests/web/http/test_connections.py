@@ -137,6 +137,76 @@ def test_a_request_with_two_lengths_is_refused_and_what_follows_it_is_not_read(r
     assert b"send Content-Length or Transfer-Encoding, not both" in answer
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 5\r\nContent-Length: 6\r\n",
+        b"Content-Length: 5\r\nX: y\r\ncontent-length: 5\r\n",
+        b"Content-Length: 5, 5\r\n",
+        b"Content-Length: +5\r\n",
+        b"Content-Length: -5\r\n",
+        b"Content-Length: 0x5\r\n",
+        b"Content-Length : 5\r\n",
+        b"Content-Length: 5\r\n 5\r\n",
+        b"Content-Length: 5\n",
+        b"X: y\r\n z\r\nContent-Length: 5\r\n",
+        b"X: y\r\n\tz\r\nContent-Length: 5\r\n",
+        b"X: y\rContent-Length: 5\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n",
+        b"Transfer-Encoding: identity\r\n",
+        b"Transfer-Encoding: gzip, chunked\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Transfer-Encoding: \x0bchunked\r\n",
+        b"Transfer-Encoding:\r\n chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    ],
+)
+def test_a_head_that_can_be_read_in_two_ways_is_refused_and_what_follows_it_is_not_read(reach, head):
+    answer = received(reach(LOGIN + head + b"\r\n" + b"token" + HEALTH))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"zz\r\ntoken\r\n0\r\n\r\n", 400),
+        (b"-5\r\ntoken\r\n0\r\n\r\n", 400),
+        (b"0x5\r\ntoken\r\n0\r\n\r\n", 400),
+        (b"5\ntoken\n0\n\n", 400),
+        (b"3\r\ntoken\r\n0\r\n\r\n", 400),
+        (b"5\r\ntokenXX0\r\n\r\n", 400),
+        (b"0" * 30 + b"5\r\ntoken\r\n0\r\n\r\n", 400),
+        (b"f" * 20 + b"\r\ntoken\r\n0\r\n\r\n", 408),  # the rest never comes
+    ],
+)
+def test_chunks_of_no_clear_size_are_refused_and_what_follows_them_is_not_read(reach, body, status):
+    answer = received(reach(LOGIN + b"Transfer-Encoding: chunked\r\n\r\n" + body + HEALTH))
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_an_ambiguous_head_is_refused_however_it_arrives_and_on_a_used_connection(reach):
+    caller = reach(HEALTH)
+    answer = b""
+    while b"}" not in answer:
+        answer += caller.recv(65536)
+    for part in (LOGIN, b"Content-Length: 5\r\nContent-", b"Length: 5\r\n", b"\r", b"\ntoken" + HEALTH):
+        caller.sendall(part)
+        time.sleep(0.05)
+    answer = received(caller)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_requests_in_a_row_whose_bodies_look_like_ambiguous_heads_are_answered(reach):
+    body = b"token=x&more=\n y\nContent-Length: 5, 5\n\n"
+    request = LOGIN + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    answer = received(reach(request + request + HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")))
+    assert [line[9:12] for line in answer.splitlines() if line.startswith(b"HTTP/1.1")] == [b"303", b"303", b"200"]
+
+
 def test_chunks_from_a_client_that_cannot_know_them_are_refused(reach):
     request = LOGIN.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Transfer-Encoding: chunked\r\n\r\n"
     assert b" 400 " in received(reach(request + CHUNKED)).splitlines()[0]

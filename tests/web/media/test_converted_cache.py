@@ -3,12 +3,14 @@
 import asyncio
 import os
 import shutil
+import stat
 
 import foreign_music
 from foreign_music import address_of, left_in
 from nearsong.audio.convert import AudioFormat
 from nearsong.audio.workers import AudioWorkers
-from nearsong.web.media.converted import PREFIX, Conversions
+from nearsong.temporary import CONVERTED_PREFIX as PREFIX
+from nearsong.web.media.converted import Conversions
 
 # ---- what is cached
 
@@ -59,14 +61,32 @@ def test_what_is_being_sent_is_sent_to_its_end_though_it_is_removed(make_client,
     assert client.get(address_of(foreign, "AIFF")).content == complete
 
 
-def test_a_killed_services_folder_goes_when_the_next_one_starts(temporary):
+def test_a_worker_writes_to_a_new_private_file_whose_name_nobody_can_guess(
+    make_client, foreign, temporary, monkeypatch
+):
+    write, names = Conversions._write, []
+
+    def watched(self, request, target, max_bytes):
+        facts = os.lstat(target)
+        assert (stat.S_ISREG(facts.st_mode), stat.S_IMODE(facts.st_mode), facts.st_size) == (True, 0o600, 0)
+        names.append(target.name)
+        write(self, request, target, max_bytes)
+
+    monkeypatch.setattr(Conversions, "_write", watched)
+    client = make_client(foreign)
+    for _ in range(2):
+        assert client.get(address_of(foreign, "AIFF")).status_code == 200
+        for path in temporary.rglob("*.flac"):
+            path.unlink()
+    assert len(set(names)) == 2
+
+
+def test_a_killed_services_folder_goes_when_the_next_one_starts(make_client, foreign, temporary):
     old = temporary / f"{PREFIX}old"
     old.mkdir()
     (old / "in-use").touch()
     (old / "song.flac").write_bytes(b"x")
-    conversions = Conversions()
-    conversions.start()
-    conversions.close()
+    make_client(foreign)
     assert list(temporary.iterdir()) == []
 
 

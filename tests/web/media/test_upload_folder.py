@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nearsong.web.media.upload_folder import PREFIX, remove_left_folders
+from nearsong.temporary import UPLOADS_PREFIX as PREFIX
+from nearsong.temporary import remove_leftovers
 from nearsong.web.media.uploads import Uploads
 from nearsong.web.settings import ServeSettings
 
@@ -35,7 +36,7 @@ def test_a_folder_that_was_removed_is_made_anew(client):
     (new / "in-use").unlink()
     (new / "somebody's file").touch()
     assert uploads.folder == new  # what is under way stays
-    remove_left_folders(new.parent)
+    remove_leftovers()
     assert {"in-use", "somebody's file"} <= set(os.listdir(new))
     uploads.close()
     assert not new.exists()
@@ -66,7 +67,7 @@ def test_an_encoder_that_cannot_be_written_is_507_too(client, monkeypatch):
     def write(*_given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr("nearsong.atomic_write.os.fsync", write)
     response = client.post("/api/v1/query", files={"file": ("x.mp3", b"x")})
     assert response.status_code == 507
     assert "(No space left on device)" in response.json()["detail"]
@@ -75,6 +76,7 @@ def test_an_encoder_that_cannot_be_written_is_507_too(client, monkeypatch):
 
 def test_folders_of_killed_services_go_and_those_of_running_ones_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     script = (
         "from nearsong.web.media.uploads import Uploads\nfrom nearsong.web.settings import ServeSettings\n"
         "import time\n"
@@ -92,10 +94,10 @@ def test_folders_of_killed_services_go_and_those_of_running_ones_stay(tmp_path, 
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         try:
             folder = Path(process.stdout.readline().strip())
-            remove_left_folders(tmp_path)
+            remove_leftovers()
             of_running = (folder.parent, sorted(os.listdir(folder)), old.exists())
         finally:
             process.kill()
     assert of_running == (tmp_path, ["in-use", "song.mp3"], False)
-    remove_left_folders(tmp_path)
+    remove_leftovers()
     assert sorted(os.listdir(tmp_path)) == sorted(["music", *others])

@@ -23,6 +23,7 @@ def test_status_counts_what_the_library_holds(client, trained):
     assert found["model"] == {"id": trained.active_model, "kind": "learned"}
     assert found["step"] == "ready"
     assert (found["can_add_folders"], found["can_save_uploads"], found["upload_megabytes"]) == (True, False, 200)
+    assert not found["has_login"]
     assert list(found["playlist_formats"]) == list(PLAYLIST_FORMATS)  # the page's menu
 
 

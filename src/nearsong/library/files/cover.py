@@ -1,21 +1,15 @@
-"""An audio file -> its cover, embedded or in its folder, validated and scaled down; or a generated placeholder.
+"""An audio file -> its cover, embedded or in its folder, validated and scaled down.
 
 The image format is detected from the first bytes, never from the file name or tag; only JPEG, PNG, WebP and GIF are
-accepted. Damaged or malicious files are treated as having no cover.
+accepted. Damaged or malicious files are treated as having no cover. The service reads covers in worker processes with
+limits: `thumbnail_of`.
 """
 
 import base64
-import colorsys
-import hashlib
-import html
 import os
 import re
-import stat
 import struct
-import threading
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -34,7 +28,10 @@ from mutagen.oggvorbis import OggVorbis
 from mutagen.wave import WAVE
 from PIL import Image
 
+from nearsong.audio.headers.tag_file import TagFile, opened_for_tags
 from nearsong.errors import InvalidInputError
+from nearsong.guarded_file import FileIdentity, leads_within, open_regular
+from nearsong.library.records import Picture
 
 MAX_BYTES = 20 * 2**20
 """Largest accepted image file, in bytes."""
@@ -58,38 +55,41 @@ _KINDS = (  # first bytes, media type, Pillow format
 _COVER_FILE = re.compile(r"(cover|folder|front|album)\.(jpg|jpeg|png|webp)", re.IGNORECASE)
 _NAMES, _ENDINGS = ("cover", "folder", "front", "album"), ("jpg", "jpeg", "png", "webp")
 _FRONT, _ICONS = 3, (1, 2)  # picture types of ID3, which FLAC and ASF share
-_DECODING_SLOTS = threading.BoundedSemaphore(2)  # images decoded at a time: each may take a few 100 MB
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An encoded image and its media type."""
-
-    data: bytes
-    media_type: str
-
-
-class APIC(id3.APIC):
-    """An ID3 picture frame that rejects compressed frames, whose decompressed size is unbounded.
-
-    mutagen identifies frames by class name, hence the name.
-    """
-
-    @classmethod
-    def _fromData(cls, header: Any, flags: int, data: bytes) -> Any:  # noqa: N802
-        compressed = cls.FLAG24_COMPRESS if header.version >= header._V24 else cls.FLAG23_COMPRESS
-        if flags & compressed:
-            raise id3.ID3JunkFrameError("compressed")
-        return super()._fromData(header, flags, data)  # type: ignore[no-untyped-call]
-
-
-_ID3_FRAMES = {"APIC": APIC, "PIC": id3.PIC}  # other frames are not parsed
+_ID3_FRAMES = {"APIC": id3.APIC, "PIC": id3.PIC}  # other frames are not parsed
 
 
 # ---- finding a cover
 
 
-def cover_of(path: str | os.PathLike[str]) -> Picture | None:
+def thumbnail_of(
+    path: str | os.PathLike[str], identity: FileIdentity, folders: Sequence[str], size: int
+) -> Picture | None:
+    """Return the cover of a song, scaled down; runs in the service's workers.
+
+    Parameters
+    ----------
+    path, identity, folders
+        As for `cover_of`.
+    size : int
+        As for `small_cover`.
+
+    Returns
+    -------
+    Picture or None
+        None if there is none, or if it is damaged or too large.
+    """
+    picture = cover_of(path, identity, folders)
+    try:
+        return None if picture is None else small_cover(picture, size)
+    except InvalidInputError:
+        return None
+
+
+def cover_of(
+    path: str | os.PathLike[str], identity: FileIdentity | None = None, folders: Sequence[str] = ()
+) -> Picture | None:
     """Return the cover of a song: embedded in the file, or an image file in its folder.
 
     Of embedded pictures, the front cover is preferred. Image files are named cover, folder, front or album, in this
@@ -99,20 +99,32 @@ def cover_of(path: str | os.PathLike[str]) -> Picture | None:
     ----------
     path : path-like
         The audio file.
+    identity : FileIdentity, optional
+        Of the file when the caller opened it; one that has replaced it since has no cover.
+    folders : sequence of str
+        The scanned folders. An image file that is a link is used only if it leads into one of them.
 
     Returns
     -------
     Picture or None
         The original image; only its format and size in bytes are checked. None if there is none or on any error.
     """
-    for find in (_embedded_pictures, _folder_pictures):
-        try:
-            for data in find(os.fspath(path)):
-                if (picture := _picture(data)) is not None:
-                    return picture
-        except Exception:  # parsers may raise anything on a damaged file
-            continue
-    return None
+    # resolved once: a folder that is replaced by a link after the song was checked is not followed
+    folder, name = os.path.realpath(os.path.dirname(os.path.abspath(path))), os.path.basename(path)
+    try:
+        with opened_for_tags(os.path.join(folder, name), identity) as file:
+            picture = _first_picture(_embedded_pictures(file))
+    except OSError:
+        return None
+    return picture or _first_picture(_folder_pictures(folder, folders))
+
+
+def _first_picture(found: Iterator[bytes]) -> Picture | None:
+    """Return the first usable picture, if any."""
+    try:
+        return next(filter(None, map(_picture, found)), None)
+    except Exception:  # parsers may raise anything on a damaged file
+        return None
 
 
 def _picture(data: bytes) -> Picture | None:
@@ -125,46 +137,44 @@ def _kind(data: bytes) -> tuple[str, str] | None:
     return next(((media, name) for first, media, name in _KINDS if first.match(data)), None)
 
 
-def _embedded_pictures(path: str) -> Iterator[bytes]:
+def _embedded_pictures(file: TagFile) -> Iterator[bytes]:
     """Yield the embedded pictures of a file, the front cover first."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        return
-    with open(path, "rb") as file:
-        head = file.read(16)
-    pictures = list(_typed_pictures(path, head))
+    head = file.read(16)
+    file.start_again()
+    pictures = list(_typed_pictures(file, head))
     for _, data in sorted(pictures, key=lambda picture: (picture[0] != _FRONT, picture[0] in _ICONS)):
         yield data
 
 
-def _typed_pictures(path: str, head: bytes) -> Iterator[tuple[int, bytes]]:
+def _typed_pictures(file: TagFile, head: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the embedded pictures of a file with their ID3 picture types."""
     opened: Any
     if head.startswith(b"ID3"):
-        yield from _in_id3(_open_tags(id3.ID3, path, known_frames=_ID3_FRAMES))
+        yield from _in_id3(_open_tags(id3.ID3, file, known_frames=_ID3_FRAMES))
     elif head.startswith((b"RIFF", b"FORM")):
-        opened = _open_tags(WAVE if head.startswith(b"RIFF") else AIFF, path, known_frames=_ID3_FRAMES)
+        opened = _open_tags(WAVE if head.startswith(b"RIFF") else AIFF, file, known_frames=_ID3_FRAMES)
         yield from _in_id3(opened.tags)
     elif head.startswith(b"fLaC"):
-        yield from ((picture.type, picture.data) for picture in _open_tags(FLAC, path).pictures)
+        yield from ((picture.type, picture.data) for picture in _open_tags(FLAC, file).pictures)
     elif head.startswith(b"OggS"):
-        opened = _open_tags(mutagen.File, path, options=[OggVorbis, OggOpus, OggFLAC, OggSpeex])
+        opened = _open_tags(mutagen.File, file, options=[OggVorbis, OggOpus, OggFLAC, OggSpeex])
         for text in opened.tags.get("metadata_block_picture", []):
             block = _open_tags(FlacPicture, base64.b64decode(text))
             yield block.type, block.data
         for text in opened.tags.get("coverart", []):  # older convention
             yield _FRONT, base64.b64decode(text)
     elif head[4:8] == b"ftyp":
-        yield from ((_FRONT, bytes(data)) for data in _open_tags(MP4, path).tags.get("covr", []))
+        yield from ((_FRONT, bytes(data)) for data in _open_tags(MP4, file).tags.get("covr", []))
     elif head.startswith(b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"):
-        yield from (_in_asf(picture.value) for picture in _open_tags(ASF, path).tags.get("WM/Picture", []))
+        yield from (_in_asf(picture.value) for picture in _open_tags(ASF, file).tags.get("WM/Picture", []))
     else:  # APEv2 tags: MP3 with tags at the end, Musepack, WavPack, Monkey's Audio
-        opened = _open_tags(APEv2, path)
+        opened = _open_tags(APEv2, file)
         for key in ("Cover Art (Front)", "Cover Art (Other)"):
             if key in opened:
                 yield _FRONT, bytes(opened[key].value).partition(b"\0")[2]
 
 
-def _open_tags(kind: Any, what: str | bytes, **options: Any) -> Any:
+def _open_tags(kind: Any, what: TagFile | bytes, **options: Any) -> Any:
     """Open a file with mutagen, which is not typed."""
     return kind(what, **options)
 
@@ -185,9 +195,8 @@ def _in_asf(block: bytes) -> tuple[int, bytes]:
     return number, block[start : start + size]
 
 
-def _folder_pictures(path: str) -> Iterator[bytes]:
-    """Yield the image files in the folder of a file that are named like covers, by preference."""
-    folder = os.path.dirname(os.path.abspath(path))
+def _folder_pictures(folder: str, folders: Sequence[str]) -> Iterator[bytes]:
+    """Yield the image files in a folder that are named like covers, by preference."""
     with os.scandir(folder) as entries:
         names = [(match, entry.name) for entry in entries if (match := _COVER_FILE.fullmatch(entry.name))]
 
@@ -195,10 +204,10 @@ def _folder_pictures(path: str) -> Iterator[bytes]:
         return _NAMES.index(named[0][1].lower()), _ENDINGS.index(named[0][2].lower()), named[1]
 
     for _, name in sorted(names, key=preference):
-        file_path = os.path.join(folder, name)
+        path = os.path.join(folder, name)
         try:
-            if stat.S_ISREG(os.stat(file_path).st_mode):  # reading a pipe would block
-                with open(file_path, "rb") as file:
+            with open_regular(path) as file:
+                if leads_within(file, path, lambda: folders):
                     yield file.read(MAX_BYTES + 1)
         except OSError:  # the next one may be readable
             continue
@@ -234,8 +243,7 @@ def small_cover(picture: Picture, size: int) -> Picture:
             f"{MAX_BYTES >> 20} MB; use another picture."
         )
     try:
-        with _DECODING_SLOTS:
-            return _shrunk(picture.data, kind[1], side)
+        return _shrunk(picture.data, kind[1], side)
     except InvalidInputError:
         raise
     except Exception as error:  # Pillow's decoders may raise anything
@@ -297,73 +305,3 @@ def _plain(image: Image.Image) -> Image.Image:
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         return image.convert("RGBA")
     return image.convert("RGB")
-
-
-# ---- placeholder
-
-
-def placeholder(artist: str, title: str) -> Picture:
-    """Draw a cover: initials, on colours derived from the artist and shapes derived from the title.
-
-    Parameters
-    ----------
-    artist, title : str
-        Either may be empty.
-
-    Returns
-    -------
-    Picture
-        SVG, deterministic for the same names.
-    """
-    random = hashlib.blake2b(artist.casefold().encode("utf-8", "replace"), digest_size=8).digest()
-    shapes = hashlib.blake2b(title.casefold().encode("utf-8", "replace"), digest_size=8).digest()
-    hue = int.from_bytes(random[:2]) / 65536
-    other = (hue + (0.08 + 0.14 * random[2] / 255) * (1 if random[3] % 2 else -1)) % 1
-    light, deep = _colour(hue, 0.55, 0.15), _colour(other, 0.62, 0.075)
-    x, y, radius = 40 + shapes[0] * 220 // 255, 40 + shapes[1] * 220 // 255, 90 + shapes[2] * 80 // 255
-    turn = shapes[3] * 360 // 256
-    letters = html.escape(_initials(artist) or _initials(title) or "\u266a")
-    rings = "".join(
-        f'<circle cx="{x}" cy="{y}" r="{radius * share // 100}" fill="#fff" fill-opacity=".055"/>'
-        for share in (150, 100, 60, 25)
-    )
-    return Picture(
-        (
-            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 300" width="300" height="300">'
-            f'<defs><linearGradient id="g" gradientTransform="rotate({turn} .5 .5)">'
-            f'<stop offset="0" stop-color="{light}"/><stop offset="1" stop-color="{deep}"/></linearGradient></defs>'
-            f'<rect width="300" height="300" fill="url(#g)"/>{rings}'
-            '<text x="150" y="150" dy=".36em" text-anchor="middle" fill="#fff" font-size="108" font-weight="600" '
-            f'font-family="system-ui, -apple-system, Segoe UI, Roboto, sans-serif">{letters}</text></svg>'
-        ).encode(),
-        "image/svg+xml",
-    )
-
-
-def _initials(name: str) -> str:
-    """Return the initials of a name's first two words, ignoring "The" and words without letters or digits."""
-    words = [
-        letters[0].upper()[0]
-        for word in unicodedata.normalize("NFC", name).split()
-        if word.casefold() != "the" and (letters := [letter for letter in word if letter.isalnum()])
-    ]
-    return "".join(words[:2])
-
-
-def _colour(hue: float, saturation: float, luminance: float) -> str:
-    """Return the colour of a hue with the given luminance, so that white text is readable on every hue."""
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _luminance(hue, middle, saturation) > luminance else (middle, high)
-    red, green, blue = (round(255 * part) for part in colorsys.hls_to_rgb(hue, low, saturation))
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def _luminance(hue: float, lightness: float, saturation: float) -> float:
-    """Return the relative luminance of a colour as WCAG defines it, from 0 to 1."""
-    parts = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in colorsys.hls_to_rgb(hue, lightness, saturation)
-    ]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

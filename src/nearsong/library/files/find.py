@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from nearsong.errors import InvalidInputError
+from nearsong.guarded_file import open_regular
 from nearsong.types import Progress
 
 _FORMATS = """
@@ -185,11 +186,11 @@ def content_key(path: str | os.PathLike[str]) -> str:
     hashed completely.
     """
     digest = hashlib.blake2b(digest_size=16)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         digest.update(size.to_bytes(8, "little"))
         if size <= _HASHED_PIECES * _PIECE_BYTES:
-            digest.update(file.read())
+            digest.update(file.read(size))
         else:
             for piece in range(_HASHED_PIECES):
                 file.seek(piece * (size - _PIECE_BYTES) // (_HASHED_PIECES - 1))

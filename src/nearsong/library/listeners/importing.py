@@ -10,6 +10,7 @@ from nearsong.audio.tags import read_tags
 from nearsong.errors import ListensError
 from nearsong.library.store import History, HistoryWriter, Store
 from nearsong.listens import ListenFile, find_listen_files, open_listens
+from nearsong.temporary import remove_leftovers
 from nearsong.types import Note, Progress
 
 Count = Callable[[int], None]
@@ -85,6 +86,7 @@ def import_listens(
     ListensError
         If no file could be read. If some could, the others are reported as ``failed`` instead.
     """
+    remove_leftovers(store.cache)
     files = find_listen_files([Path(path) for path in paths])
     if not files:
         raise ListensError("no listening history found; give CSV, TSV, Parquet, JSON, M3U or JSPF files.")

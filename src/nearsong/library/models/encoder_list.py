@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nearsong.errors import EmptyLibraryError, EncoderNotInstalledError, LibraryError
 from nearsong.library.files.find import printable
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
+from nearsong.library.models.fitting_cache import FittingCache
 from nearsong.library.models.library_encoders import (
     free_encoders,
     keep_encoders,
@@ -122,9 +123,10 @@ def add_encoder(store: Store, name: str, progress: Progress = no_progress) -> in
     encoder_id = store.models.scanned_encoders().get(name)
     if encoder_id is None:
         songs = _present_songs(store)
-        fitted = fit_encoders([name], [song.path for song in songs], progress=progress)[name]
-        fitted = fitted.with_excerpt(library_excerpt(store))
-        (encoder_id,) = set_encoders(store, [fitted], fitted_songs=min(len(songs), SAMPLE_SONGS))
+        with FittingCache(store.cache) as cache:
+            fitted = fit_encoders([name], [song.path for song in songs], progress=progress, cache=cache)[name]
+            fitted = fitted.with_excerpt(library_excerpt(store))
+            (encoder_id,) = set_encoders(store, [fitted], fitted_songs=min(len(songs), SAMPLE_SONGS))
     return store.songs.not_analysed([encoder_id])
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from nearsong.audio.decode import Samples
 from nearsong.audio.tags import read_tags_and_length
 from nearsong.errors import AudioError, InvalidInputError, LibraryError, TooShortAudioError
 from nearsong.library.files.find import printable
+from nearsong.library.models.fitting_cache import FittingCache, Sample
 from nearsong.model import SongEncoder
 from nearsong.model.encoders import encoder_class
 from nearsong.types import Progress, no_progress
@@ -29,6 +31,7 @@ def fit_encoders(
     nice: int = 0,
     timeout: float | None = 600.0,
     progress: Progress = no_progress,
+    cache: FittingCache | None = None,
 ) -> dict[str, SongEncoder]:
     """Fit encoders to a library, on the same ten seconds of each of up to 600 songs; some encoders need no sample.
 
@@ -44,6 +47,9 @@ def fit_encoders(
         As for :func:`nearsong.audio.map_audio_files`.
     progress : callable
         Called with (stage, done, total).
+    cache : FittingCache, optional
+        Keeps each sample and each encoder as soon as there is one, for the next call if this one is killed; to be
+        cleared once the encoders are stored.
 
     Raises
     ------
@@ -52,33 +58,85 @@ def fit_encoders(
     """
     features = {name: _available_encoder(name).default_features() for name in names}
     needed = {features[name].key: features[name] for name in names if encoder_class(name).needs_sample}
-    samples: dict[str, dict[str, Frames]] = {}
-    reasons: list[str] = []
+    sampling = _Sampling(features=tuple(needed.values()), seed=seed, cache=cache)
     order = spread_order(paths, seed)
     n_wanted = min(len(order), SAMPLE_SONGS) if needed else 0
     n_tried = 0
-    read = partial(sample_frames, features=tuple(needed.values()), seed=seed)
-    while len(samples) < n_wanted and n_tried < len(order):  # more files replace those that cannot be read
-        chosen = order[n_tried : n_tried + n_wanted - len(samples)]
+    while len(sampling.samples) < n_wanted and n_tried < len(order):  # more files replace those that cannot be read
+        chosen = order[n_tried : n_tried + n_wanted - len(sampling.samples)]
         n_tried += len(chosen)
-        for path, result in map_audio_files(read, chosen, workers=workers, nice=nice, timeout=timeout):
-            if isinstance(result, AudioError):
-                reasons.append(str(result))
-            else:
-                samples[os.fspath(path)] = result
-            progress("fitting the encoder", len(samples), n_wanted)
-    if needed and not samples:
-        reason = printable(min(reasons)).rstrip(".")
+        new = sampling.take_known(chosen)
+        read = partial(sample_frames, features=sampling.features, seed=seed)
+        for path, result in map_audio_files(read, new, workers=workers, nice=nice, timeout=timeout) if new else ():
+            sampling.take(os.fspath(path), result)
+            progress("fitting the encoder", len(sampling.samples), n_wanted)
+    if needed and not sampling.samples:
+        reason = printable(min(sampling.reasons)).rstrip(".")
         raise LibraryError(f"None of the {len(order)} audio files can be read ({reason}). Check the folder.")
     fitted = {}
     for name in names:
-        key = features[name].key
-        songs = [samples[path][key] for path in sorted(samples)] if key in needed else []
         try:
-            fitted[name] = encoder_class(name).fit(songs, features=features[name], seed=seed)
+            fitted[name] = sampling.fitted(name, features[name])
         except InvalidInputError as error:
             raise LibraryError(str(error)) from error
     return fitted
+
+
+@dataclass
+class _Sampling:
+    """The samples of one fit, and the encoders fitted on them."""
+
+    features: tuple[FrameFeatures, ...]
+    seed: int
+    cache: FittingCache | None
+    samples: dict[str, Sample] = field(default_factory=dict)
+    keys: dict[str, str | None] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    def take_known(self, paths: list[str]) -> list[str]:
+        """Take the samples that are in the cache; return the other files."""
+        cache = self.cache
+        if cache is None:
+            return paths
+        unknown = []
+        for path in paths:
+            key = cache.sample_key(path, self.features, seed=self.seed, seconds=SAMPLE_SECONDS)
+            known = None if key is None else cache.sample(key, path, self.features)
+            self.keys[path] = key
+            if known is None:
+                unknown.append(path)
+            else:
+                self._add(path, known)
+        return unknown
+
+    def take(self, path: str, result: Sample | AudioError) -> None:
+        """Take a sample that was read, or why there is none, and keep it in the cache."""
+        key = self.keys.get(path)
+        if self.cache is not None and key is not None:
+            self.cache.put_sample(key, result)
+        self._add(path, result)
+
+    def _add(self, path: str, result: Sample | AudioError) -> None:
+        if isinstance(result, AudioError):
+            self.reasons.append(str(result))
+        else:
+            self.samples[path] = result
+
+    def fitted(self, name: str, features: FrameFeatures) -> SongEncoder:
+        """Return an encoder fitted on the samples, from the cache if it was fitted before."""
+        encoder = encoder_class(name)
+        if not encoder.needs_sample:
+            return encoder.fit([], features=features, seed=self.seed)
+        paths, key = sorted(self.samples), None
+        if self.cache is not None:
+            key = self.cache.encoder_key(name, features, [self.keys[path] for path in paths], seed=self.seed)
+            known = None if key is None else self.cache.encoder(key, name)
+            if known is not None:
+                return known
+        fitted = encoder.fit([self.samples[path][features.key] for path in paths], features=features, seed=self.seed)
+        if self.cache is not None and key is not None:
+            self.cache.put_encoder(key, fitted)
+        return fitted
 
 
 def _available_encoder(name: str) -> type[SongEncoder]:

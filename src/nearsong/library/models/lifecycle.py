@@ -81,20 +81,42 @@ def add_native(store: Store, seed: int = 0, progress: Progress = no_progress) ->
         return None
     model = native_model(encoder, vectors, {"kind": "native"})
     model_id = add_model(store, model, encoder_ids, "native", {"songs": len(vectors)}, progress=progress)
-    for row in store.models.rows():
-        if row.kind == "native" and row.id < model_id:
-            store.models.drop_embeddings(row.id)  # rarely needed again; recomputed if so
+    _drop_earlier_natives(store, model_id)
     return model_id
 
 
+def _drop_earlier_natives(store: Store, model_id: int) -> None:
+    """Drop the embeddings of native models before one; they are rarely needed again, and recomputed if so."""
+    for row in store.models.rows():
+        if row.kind == "native" and row.id < model_id:
+            store.models.drop_embeddings(row.id)
+
+
+def _continue_native(store: Store, progress: Progress) -> None:
+    """Make a native model active whose activation was interrupted, unless other encoders are the default now."""
+    pending = _row_of(store, PENDING)
+    if pending is None or pending.kind != "native":
+        return
+    if pending.encoder_ids == _default_ids(store):
+        activate_model(store, pending.id, progress=progress)
+        _drop_earlier_natives(store, pending.id)
+        return
+    with store.writing() as connection:
+        if store.models.setting_in(connection, PENDING) == str(pending.id):
+            store.models.set(connection, PENDING, None)
+
+
 def sample_vectors(store: Store, encoder_ids: Sequence[int], n: int, seed: int) -> npt.NDArray[np.float32]:
-    """Return the vectors of up to ``n`` songs, in the order of their ids."""
-    songs = [song.id for song in store.songs.all() if not song.missing]
+    """Return the vectors of up to ``n`` songs, in the order of their paths: ids depend on which worker was faster."""
+    songs = [song.id for song in sorted(store.songs.all(), key=lambda song: song.path) if not song.missing]
     if len(songs) > n:
         chosen = np.random.default_rng([seed, 23]).choice(len(songs), n, replace=False)
         songs = [songs[i] for i in np.sort(chosen)]
-    blocks = [vectors for _, vectors in store.songs.vectors(encoder_ids, songs)]
-    return np.concatenate(blocks) if blocks else np.empty((0, 0), np.float32)
+    vector_of: dict[int, npt.NDArray[np.float32]] = {}
+    for ids, vectors in store.songs.vectors(encoder_ids, songs):
+        vector_of |= dict(zip(ids.tolist(), vectors, strict=True))
+    found = [vector_of[song] for song in songs if song in vector_of]
+    return np.stack(found) if found else np.empty((0, 0), np.float32)
 
 
 def differ(vectors: npt.NDArray[Any]) -> bool:
@@ -124,10 +146,15 @@ def add_model(
     activate: bool = True,
     progress: Progress = no_progress,
 ) -> int:
-    """Store a model and, by default, make it active; return its id."""
+    """Store a model and, by default, make it active; return its id.
+
+    It is pending meanwhile, so that the next scan continues if this process is killed.
+    """
     uses_artists = model.projector.uses_artists
     with store.writing() as connection:
         model_id = store.models.add(connection, kind, encoder_ids, model.to_bytes(), facts, uses_artists=uses_artists)
+        if activate:
+            store.models.set(connection, PENDING, model_id)
     if activate:
         activate_model(store, model_id, model, progress=progress)
     return model_id
@@ -212,6 +239,7 @@ def ensure_model(store: Store, seed: int = 0, progress: Progress = no_progress, 
     scanned = set(store.models.scanned_encoders().values())
     if not scanned:
         return
+    _continue_native(store, progress)
     pending, row = _row_of(store, PENDING), _row_of(store, ACTIVE)
     if pending is None and (row is None or _has_outgrown(store, row)):
         add_native(store, seed, progress)

@@ -13,7 +13,6 @@ file named by the hash of its embeddings, and rebuilt when they change or the fi
 
 import os
 import struct
-import time
 import zlib
 from contextlib import suppress
 from hashlib import blake2b
@@ -23,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.atomic_write import UNFINISHED_SUFFIX, atomic_path
+from nearsong.atomic_write import atomic_path
 from nearsong.errors import InvalidInputError
 from nearsong.executor import available_processors
 from nearsong.library.neighbours.exact import Bounded, Floats, Rows, check_embeddings, float64_blocks, measure
+from nearsong.temporary import remove_unfinished
 from nearsong.types import Progress, no_progress
 from nearsong.validation import check_count
 
@@ -54,7 +54,6 @@ MAGIC = b"nearsong graph 1"
 TRAILER = struct.Struct("<16sId")  # appended to the usearch file: magic, checksum of that file, scale
 GRAPH_SUFFIX = ".graph"
 MAX_CACHED_GRAPHS = 3
-MAX_WRITING_SECONDS = 86_400.0  # an older unfinished file was left by a killed process
 
 
 class NeighbourIndex:
@@ -351,9 +350,6 @@ def _fingerprint(embeddings: Floats) -> str:
 def _tidy(folder: Path) -> None:
     """Remove all but the most recently used graphs, and unfinished files of killed processes."""
     graphs = sorted(folder.glob(f"*{GRAPH_SUFFIX}"), key=lambda file: file.stat().st_mtime)
-    long_ago = time.time() - MAX_WRITING_SECONDS
-    unfinished = [
-        file for file in folder.glob(f".*{GRAPH_SUFFIX}.*{UNFINISHED_SUFFIX}") if file.stat().st_mtime < long_ago
-    ]
-    for file in [*graphs[:-MAX_CACHED_GRAPHS], *unfinished]:
+    for file in graphs[:-MAX_CACHED_GRAPHS]:
         file.unlink(missing_ok=True)
+    remove_unfinished(folder)

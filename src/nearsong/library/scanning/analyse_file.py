@@ -14,7 +14,9 @@ from nearsong.audio import stream_audio
 from nearsong.audio.decode import AudioDamage, Samples
 from nearsong.audio.tags import Tags, guess_from_path, read_tags
 from nearsong.errors import AudioError, ChangedAudioError, SilentAudioError, TooShortAudioError, UnreadableAudioError
+from nearsong.guarded_file import open_regular
 from nearsong.library.files.find import MAX_MODIFIED_NS, content_key
+from nearsong.library.scanning.file_tags import root_of
 from nearsong.model import EncodedFile, SongEncoder
 from nearsong.model.encoders import encode_file, load_encoder
 from nearsong.model.encoders.base import encode_samples, readers_of
@@ -46,12 +48,14 @@ def analyse_file(
     except OSError as error:
         raise UnreadableAudioError(name, f"cannot be opened ({error.strerror}).") from error
     encoded = encode_file(tuple(encoders.values()), name)
+    damages = [encoded.damage] if encoded.damage else []
+    tags = read_tags(name, root_of(name, roots), damages.append)
     analysed = AnalysedFile(
         vectors=dict(zip(encoders, encoded.vectors, strict=True)),
         seconds=encoded.seconds,
-        damage=encoded.damage,
+        damage=damages[0] if damages else None,
         content=content,
-        tags=read_tags(name, root_of(name, roots)),
+        tags=tags,
     )
     if size_and_date(name) != before:
         raise ChangedAudioError(name, "changed while it was read; scan again.")
@@ -172,12 +176,6 @@ def _tags_of_upload(path: str, name: str) -> Tags:
     return replace(tags, **{name: getattr(from_name, name) for name in guessed})
 
 
-def root_of(path: str, roots: Sequence[str]) -> str | None:
-    """Return the outermost of some folders that a file is in: the path below it may name artist and album."""
-    containing = [root for root in roots if path.startswith(os.path.join(root, ""))]
-    return min(containing, key=len, default=None)
-
-
 def size_and_date(path: str) -> tuple[int, int]:
     """Return size in bytes and modification time in nanoseconds since 1970."""
     try:
@@ -190,7 +188,7 @@ def size_and_date(path: str) -> tuple[int, int]:
 def can_be_opened(path: str) -> bool:
     """Return whether a file can be opened for reading."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.read(1)
     except OSError:
         return False

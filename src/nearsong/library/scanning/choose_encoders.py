@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
+from nearsong.library.models.fitting_cache import FittingCache
 from nearsong.library.models.library_encoders import (
     keep_encoders,
     library_excerpt,
@@ -57,12 +58,13 @@ class EncoderChooser:
         ]
         lacking = [name for name in names if name not in rows or name in outgrown]
         if lacking:
-            set_encoders(
-                self._store,
-                self._fit(lacking, paths),
-                instead_of=[rows[name].id for name in outgrown],
-                fitted_songs=min(n_files, SAMPLE_SONGS),
-            )
+            with FittingCache(self._store.cache) as cache:
+                set_encoders(
+                    self._store,
+                    self._fit(lacking, paths, cache),
+                    instead_of=[rows[name].id for name in outgrown],
+                    fitted_songs=min(n_files, SAMPLE_SONGS),
+                )
         if outgrown:
             fitted_again = ", ".join(outgrown)
             self._note(f"Encoders that were fitted to the first few songs only are fitted again: {fitted_again}.")
@@ -71,7 +73,7 @@ class EncoderChooser:
         self._use_excerpt(has_songs=bool(n_analysed))
         return models.scanned_encoders() != before
 
-    def _fit(self, names: list[str], paths: Sequence[str]) -> list[SongEncoder]:
+    def _fit(self, names: list[str], paths: Sequence[str], cache: FittingCache) -> list[SongEncoder]:
         options = self._options
         fitted = fit_encoders(
             names,
@@ -81,6 +83,7 @@ class EncoderChooser:
             nice=options.nice,
             timeout=options.timeout,
             progress=self._progress,
+            cache=cache,
         )
         excerpt = library_excerpt(self._store) if options.excerpt is None else options.excerpt
         return [encoder.with_excerpt(excerpt) for encoder in fitted.values()]

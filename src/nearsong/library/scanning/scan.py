@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 
 from nearsong.audio import map_audio_files
-from nearsong.audio.tags import guess_from_path, read_tags
+from nearsong.audio.tags import Tags, guess_from_path
 from nearsong.errors import AudioError, LibraryError
 from nearsong.library.files.find import FoundFile, content_key, find_files, printable
 from nearsong.library.models.embedding import Embedder, update_embeddings
@@ -26,14 +26,15 @@ from nearsong.library.scanning.analyse_file import (
     can_be_opened,
     is_same_content,
     is_unchanged,
-    root_of,
     size_and_date,
 )
 from nearsong.library.scanning.choose_encoders import EncoderChooser
+from nearsong.library.scanning.file_tags import root_of, tags_of_files
 from nearsong.library.scanning.missing_files import account_for_missing
 from nearsong.library.scanning.report import ScanOptions, ScanReport
 from nearsong.library.store import NEVER, KnownFile, SameContent, ScannedFile, Store
 from nearsong.model import SongEncoder
+from nearsong.temporary import remove_leftovers
 from nearsong.types import Note, Progress, no_note, no_progress
 
 __all__ = ["ScanOptions", "ScanReport", "scan"]
@@ -89,6 +90,7 @@ class _Scan:
 
     def run(self, given: Sequence[str | os.PathLike[str]], encoder: SongEncoder | None) -> ScanReport:
         started = time.monotonic()
+        remove_leftovers(self.store.cache)
         # the same folder by way of a link is the same folder
         folders = [os.path.realpath(os.path.expanduser(os.fspath(folder))) for folder in given]
         folders = folders or self._existing_roots()
@@ -211,10 +213,12 @@ class _Scan:
     ) -> None:
         """Analyse files with some encoders, and write each as soon as it is analysed."""
         files_by_path = {file.path: file for file in files}
+        unknown = self._recognise(files, advance)
 
         def paths_to_analyse() -> Iterator[str]:
-            for file in files:
-                if self._recognise(file):
+            for file in unknown:
+                if self._is_done(file):  # by another scan meanwhile
+                    self.report.unchanged += 1
                     advance()
                 else:
                     yield file.path
@@ -235,24 +239,48 @@ class _Scan:
                 self._write(file, result)
             advance()
 
-    def _recognise(self, file: FoundFile) -> bool:
-        """Return whether a file need not be analysed: moved, copied, touched, or done by another scan meanwhile."""
-        known = self.store.songs.known_file(file.path)
-        if known is not None and self._is_complete(known) and _is_same_file(known, file):
-            self.report.unchanged += 1
-            return True
+    def _recognise(self, files: list[FoundFile], advance: Callable[[], None]) -> list[FoundFile]:
+        """Write files whose sound is known, as they were moved, copied or touched; return those to analyse."""
+        known: dict[str, tuple[FoundFile, str]] = {}
+        unknown: list[FoundFile] = []
+
+        def paths_of_known() -> Iterator[str]:
+            for file in files:
+                content = self._known_content(file)
+                if content is None:
+                    unknown.append(file)
+                else:
+                    known[file.path] = file, content
+                    yield file.path
+
+        for path, tags in tags_of_files(paths_of_known(), self.roots, self.options):
+            file, content = known.pop(path)
+            if isinstance(tags, AudioError) or not self._recognise_content(file, content, tags):
+                unknown.append(file)
+            else:
+                advance()
+        return unknown
+
+    def _known_content(self, file: FoundFile) -> str | None:
+        """Return the content of a file if a song of the library has or had the same, perhaps under another path."""
         if file.size not in self.known_sizes:
-            return False
+            return None
+        here = self.known.get(file.path)
+        if here is not None and not here.problem and _is_same_file(here, file):
+            return None  # as it was; only vectors are missing
         try:
             content = content_key(file.path)
         except OSError:
-            return False  # the worker reports what is wrong
-        return self._recognise_content(file, content)
+            return None  # the worker reports what is wrong
+        return content if self.store.songs.has_content(content) else None
 
-    def _recognise_content(self, file: FoundFile, content: str) -> bool:
+    def _is_done(self, file: FoundFile) -> bool:
+        known = self.store.songs.known_file(file.path)
+        return known is not None and self._is_complete(known) and _is_same_file(known, file)
+
+    def _recognise_content(self, file: FoundFile, content: str, tags: Tags) -> bool:
         """Write a file whose content is known, and return whether it needs no analysis."""
         songs = self.store.songs
-        tags = read_tags(file.path, root_of(file.path, self.roots))
         with self.store.writing() as connection:
             same = songs.with_content(connection, content)
             here = next((song for song in same if song.path == file.path), None)

@@ -95,6 +95,10 @@ class Store:
         """Return a context manager of a write transaction: committed on exit, rolled back on error."""
         return self._database.writing()
 
+    def set_lock_timeout(self, seconds: float) -> None:
+        """Set how long a write waits for others that write."""
+        self._database.lock_timeout_seconds = seconds
+
     def compact(self) -> None:
         """Give the space of deleted rows back to the disk, where the database does not by itself."""
         self._database.compact()

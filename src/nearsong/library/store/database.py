@@ -1,8 +1,9 @@
 """A path or a URL -> an open database: SQLite in one file, or PostgreSQL; errors are one-line messages.
 
 SQLite runs in WAL mode: readers never block, writers are serialised, and a killed process leaves the last committed
-transaction. On PostgreSQL an advisory lock serialises writers, so that callers see the same concurrency on both. If
-another file replaces the open SQLite file, the new one is opened; see
+transaction. On PostgreSQL an advisory lock serialises writers, so that callers see the same concurrency on both. Of
+the threads of one process only the writer whose turn it is holds a connection; the others wait without one, so that
+readers always find one. If another file replaces the open SQLite file, the new one is opened; see
 :mod:`~nearsong.library.store.database_file`.
 """
 
@@ -22,23 +23,21 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nearsong.errors import DatabaseError, InvalidInputError, LibraryError
+from nearsong.library.store.database_errors import BUSY, UNREACHABLE, first_line, reason_of
 from nearsong.library.store.database_file import OpenedFile
 from nearsong.library.store.database_server import ServerConnections, cache_of, is_unreachable
 from nearsong.library.store.schema import FORMAT, metadata, settings
 
 ENVIRONMENT = "NEARSONG_LIBRARY"
 FILE_NAME = "library.sqlite"
-_LOCK_TIMEOUT_SECONDS = 60.0
-"""Seconds a writer waits for the write lock."""
+LOCK_TIMEOUT_SECONDS = 60.0
+"""Seconds a writer waits for the write lock, unless told otherwise."""
 
 _COMPACT_TIMEOUT_MS = 2_000
 """Milliseconds that compacting waits for others."""
 
 _WRITE_LOCK_KEY = 7_217_274
 """Key of the PostgreSQL advisory lock that serialises writers."""
-
-_UNREACHABLE = "cannot be reached right now"
-_BUSY = "is in use by another program; try again later."
 
 Connection = sa.Connection
 
@@ -72,6 +71,8 @@ class Database:
         Whether the tables were created by this object.
     replaced : int
         How often the file has been replaced since it was opened.
+    lock_timeout_seconds : float
+        How long a writer waits for others, in this process and in others; it may be changed at any time.
     """
 
     def __init__(self, address: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -83,13 +84,15 @@ class Database:
         self.cache = self.path.parent / "nearsong-cache" if self.path else cache_of(url)
         self.is_new = False
         self.replaced = 0
+        self.lock_timeout_seconds = LOCK_TIMEOUT_SECONDS
         self._writing = threading.local()
+        self._write_turn = threading.Lock()
         self._switch_lock = threading.Lock()
         self._file: OpenedFile | None = None
         self._was_opened = False
         if self.path is not None:
             self._check_file(self.path, create)
-        self._server = None if self.is_sqlite else ServerConnections(url, self.name, _LOCK_TIMEOUT_SECONDS)
+        self._server = None if self.is_sqlite else ServerConnections(url, self.name, LOCK_TIMEOUT_SECONDS)
         self._engine = _sqlite_engine(url) if self._server is None else self._server.engine
         self._driver_error: type[Exception] = self._engine.dialect.loaded_dbapi.Error
         try:
@@ -121,19 +124,25 @@ class Database:
         """Yield a connection in a write transaction: committed on exit, rolled back on error, one at a time."""
         if getattr(self._writing, "now", False):
             raise RuntimeError("this thread already holds the write lock; use its connection.")
-        self._switch_if_replaced()
-        with self.translated(), self._engine.connect() as connection:
-            connection.execution_options(writing=True)
-            self._writing.now = True
-            try:
+        deadline = time.monotonic() + self.lock_timeout_seconds
+        if not self._write_turn.acquire(timeout=self.lock_timeout_seconds):
+            raise self._error(BUSY, transient=True)
+        self._writing.now = True
+        try:
+            self._switch_if_replaced()
+            with self.translated(), self._engine.connect() as connection:
+                milliseconds = max(1, round(1000 * (deadline - time.monotonic())))
+                connection.execution_options(lock_timeout_ms=milliseconds)
                 with connection.begin():
                     if not self.is_sqlite:
+                        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
                         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITE_LOCK_KEY)))
                     yield connection
                     if self._file is not None and not self._file.is_current():
                         raise self._error("was replaced in the meantime; try again.", transient=True)
-            finally:
-                self._writing.now = False
+        finally:
+            self._writing.now = False
+            self._write_turn.release()
 
     def upsert(self, table: sa.Table, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> Any:
         """Return a statement that inserts rows, or updates existing rows with the same keys."""
@@ -158,7 +167,6 @@ class Database:
             with contextlib.suppress(self._driver_error):
                 for command in commands:
                     raw.execute(command).close()
-            raw.execute(f"PRAGMA busy_timeout={1000 * _LOCK_TIMEOUT_SECONDS:.0f}").close()
 
     def close(self) -> None:
         """Close all connections; on PostgreSQL this also interrupts queries of other threads."""
@@ -174,30 +182,26 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise self._error(*self._reason(error.orig)) from error
+            raise self._driver_failed(error.orig) from error
         except PoolTimeout as error:
-            raise self._error(
-                f"{_UNREACHABLE} (too many requests are waiting); try again.", transient=True
-            ) from error
+            raise self._error(f"{UNREACHABLE} (too many requests are waiting); try again.", transient=True) from error
         except SQLAlchemyError as error:
-            raise self._error(f"cannot be used ({_first_line(str(error))}).") from error
+            raise self._error(f"cannot be used ({first_line(str(error))}).") from error
         except UnicodeDecodeError as error:  # SQLite's message quotes bytes of a damaged file
-            raise self._error(*_reason("malformed", self.is_sqlite)) from error
+            raise self._error("is damaged; restore a backup, or scan into a new library.") from error
         except self._driver_error as error:  # from code that calls the driver directly
-            raise self._error(*self._reason(error)) from error
+            raise self._driver_failed(error) from error
 
-    def _error(self, words: str, transient: bool = False) -> DatabaseError:
-        return DatabaseError(f"the library {self.name} {words}", self.name, transient)
+    def _error(self, words: str, transient: bool = False, kind: type[DatabaseError] = DatabaseError) -> DatabaseError:
+        return kind(f"the library {self.name} {words}", self.name, transient)
 
-    def _reason(self, error: BaseException | None) -> tuple[str, bool]:
-        """Return the message for a driver error, and whether the error is transient."""
-        reason, transient = _reason(str(error), self.is_sqlite)
-        if self._was_opened and reason.startswith("cannot be used") and not self.is_sqlite and is_unreachable(error):
-            return (
-                f"{_UNREACHABLE} ({_first_line(str(error))}); it will be used again as soon as the server is back.",
-                True,
-            )
-        return reason, transient
+    def _driver_failed(self, error: BaseException | None) -> DatabaseError:
+        """Return the error for one of the driver."""
+        reason = reason_of(error, self.is_sqlite)
+        if self._was_opened and reason.is_unknown and not self.is_sqlite and is_unreachable(error):
+            back = "it will be used again as soon as the server is back."
+            return self._error(f"{UNREACHABLE} ({first_line(str(error))}); {back}", transient=True)
+        return self._error(reason.words, reason.transient, reason.kind)
 
     def _switch_if_replaced(self) -> None:
         """Switch to the new file if another one has replaced the open file; raise if the file is gone."""
@@ -277,7 +281,7 @@ class Database:
         """Switch a new file to WAL mode; the setting is stored in the file."""
         with self._engine.connect() as connection:
             raw: Any = connection.connection.driver_connection
-            deadline = time.monotonic() + _LOCK_TIMEOUT_SECONDS
+            deadline = time.monotonic() + self.lock_timeout_seconds
             while True:
                 try:
                     raw.execute("PRAGMA journal_mode=WAL").close()
@@ -321,7 +325,7 @@ def _without_secrets(url: sa.URL) -> str:
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args={"timeout": _LOCK_TIMEOUT_SECONDS, "check_same_thread": False})
+    engine = sa.create_engine(url, connect_args={"timeout": LOCK_TIMEOUT_SECONDS, "check_same_thread": False})
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: Any, _record: Any) -> None:
@@ -331,36 +335,9 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writing")
+        wait = connection.get_execution_options().get("lock_timeout_ms")
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={wait or round(1000 * LOCK_TIMEOUT_SECONDS)}").close()
         # a writer takes the lock at once: upgrading a read lock later could deadlock
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if wait else "BEGIN")
 
     return engine
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip().rstrip(".") for line in text.splitlines() if line.strip()), "no reason given")
-
-
-_REASONS = (
-    (("locked", "busy", "lock timeout"), _BUSY),
-    (("not a database",), "is not a nearsong library; choose another file with --library."),
-    (("malformed", "corrupt", "could not decode"), "is damaged; restore a backup, or scan into a new library."),
-    (("unable to open",), "cannot be opened; check the path and its permissions, or choose another with --library."),
-    (("readonly", "read-only"), "is read-only; check its permissions."),
-    (
-        ("disk is full", "no space left"),
-        "cannot be written: the disk is full. Free some space and try again; nothing is lost.",
-    ),
-    (("authentication failed", "no password supplied"), "rejected the user name or the password; check the URL."),
-)
-
-
-def _reason(text: str, is_sqlite: bool) -> tuple[str, bool]:
-    """Return the message for an error text of the database, and whether the error is transient."""
-    lowered = text.lower()
-    for patterns, reason in _REASONS:
-        if any(pattern in lowered for pattern in patterns):
-            return reason, reason == _BUSY
-    advice = "check the disk." if is_sqlite else "check the URL, and that the server is running."
-    return f"cannot be used ({_first_line(text)}); {advice}", False

@@ -177,7 +177,11 @@ class ModelTable:
         *,
         uses_artists: bool = False,
     ) -> int:
-        """Store a model."""
+        """Store a model; one that is stored already is used again, as after a training that was killed at its end."""
+        same = self._same_model(connection, kind, encoder_ids, data)
+        if same is not None:
+            connection.execute(models.update().where(models.c.id == same), {"facts": json.dumps(facts)})
+            return same
         row = {
             "created": time.time(),
             "kind": kind,
@@ -192,6 +196,13 @@ class ModelTable:
         ]
         connection.execute(model_encoders.insert(), members)
         return model_id
+
+    def _same_model(self, connection: Connection, kind: str, encoder_ids: Sequence[int], data: bytes) -> int | None:
+        query = sa.select(models.c.id).where(models.c.kind == kind, models.c.data == data)
+        ids = set(connection.execute(query).scalars())
+        return next(
+            (row.id for row in self.rows(connection) if row.id in ids and row.encoder_ids == tuple(encoder_ids)), None
+        )
 
     def rows(self, connection: Connection | None = None) -> list[ModelRow]:
         """Return all models, the oldest first."""

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,10 @@ class SavedPlaylist:
     created: float
     changed: float
     songs: tuple[int, ...]
+
+
+Change = Callable[[SavedPlaylist], tuple[str, Sequence[int]]]
+"""A saved playlist -> its new name and songs."""
 
 
 class PlaylistTable:
@@ -84,9 +88,17 @@ class PlaylistTable:
             The songs that the user saw while editing. Songs of the saved playlist that were hidden, because their
             files are missing, keep their positions; see :func:`with_hidden_songs`. By default they are removed.
         """
-        row = {"name": _checked_name(name), "changed": time.time()}
+        return self.edit(playlist_id, lambda _saved: (name, song_ids), shown)
+
+    def edit(self, playlist_id: int, change: Change, shown: Container[int] | None = None) -> SavedPlaylist:
+        """Replace the name and songs of a playlist by what a function makes of it, in one transaction.
+
+        Nobody else can change the playlist in between. Errors and ``shown`` are those of :meth:`replace`.
+        """
         with self._database.writing() as connection:
             saved = _read(connection, playlist_id)
+            name, song_ids = change(saved)
+            row = {"name": _checked_name(name), "changed": time.time()}
             _check_songs(connection, song_ids)
             if shown is not None:
                 song_ids = with_hidden_songs(song_ids, saved.songs, shown)

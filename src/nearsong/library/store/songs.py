@@ -91,6 +91,12 @@ class SongTable(SongVectors):
         row = connection.execute(sa.select(*_FILE_FACTS).where(songs.c.path_key == path_key(path))).first()
         return None if row is None else KnownFile(*row, _analysed(connection, row.id))
 
+    def has_content(self, content: str) -> bool:
+        """Return whether the file of a song has or had this content."""
+        query = sa.select(songs.c.id).where(songs.c.content == content, songs.c.problem == "").limit(1)
+        with self._database.reading() as connection:
+            return connection.execute(query).first() is not None
+
     def with_content(self, connection: Connection, content: str) -> list[SameContent]:
         """Return songs whose file has this content, by id."""
         columns = (songs.c.id, songs.c.path, songs.c.size, songs.c.modified, songs.c.seconds, songs.c.damage)

@@ -18,6 +18,7 @@ from nearsong.library.store import PENDING, PLAYED, Store
 from nearsong.library.training.fit import GRIDS, TrainingData, TrainingReport, TrainingSettings, evaluate, fit_model
 from nearsong.library.training.fused import codeword_member
 from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
+from nearsong.temporary import remove_leftovers
 from nearsong.types import Progress, no_progress
 
 REJECTED = "training_rejected"
@@ -42,6 +43,7 @@ def train_library(
         The new model; None if none was added.
     report : TrainingReport
     """
+    remove_leftovers(store.cache)
     encoder_ids = _complete_encoders(store, settings)
     PlayLog(store).update_history()
     data, listeners = training_data(store, encoder_ids, choice, settings, progress)

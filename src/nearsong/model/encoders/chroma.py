@@ -33,6 +33,7 @@ from nearsong.model.encoders.gaussian import covariance_labels
 from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 LAGS = (1, 4)
 """Distances in frames between chroma frames that are correlated."""
@@ -178,6 +179,11 @@ class ChromaEncoder(SampledEncoder):
     fisher: FisherVector
     scores: ColumnScores
     features: Chroma = field(default_factory=Chroma)
+
+    def __post_init__(self) -> None:
+        check_learned(self.gaussian.scales, "scales", (N_HARMONY,))
+        check_learned(self.fisher.whitening.mean, "the mean of frames", (N_HARMONY,))
+        check_learned(self.scores.mean, "the mean of songs", (2 * self.fisher.n_numbers,))
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:

@@ -24,6 +24,7 @@ from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.encoders.sound_words import describe
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 N_COMPONENTS = 16
 """Gaussians of the mixture; fewer where the sampled songs have fewer different frames."""
@@ -93,6 +94,10 @@ class FisherEncoder(SampledEncoder):
     fisher: FisherVector
     scores: ColumnScores
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
+
+    def __post_init__(self) -> None:
+        check_learned(self.fisher.whitening.mean, "the mean of frames", (self.features.n_features,))
+        check_learned(self.scores.mean, "the mean of songs", (2 * self.fisher.n_numbers,))
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:

@@ -19,6 +19,7 @@ from nearsong.model.encoders.base import VectorPart
 from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 REGULARISATION = 1e-3
 """Added to the eigenvalues of a covariance, in units of the typical variance of a feature within a song."""
@@ -76,6 +77,9 @@ class GaussianEncoder(SampledEncoder):
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
+
+    def __post_init__(self) -> None:
+        check_learned(self.gaussian.scales, "scales", (self.features.n_features,))
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:

@@ -26,6 +26,7 @@ from nearsong.model.encoders.base import VectorPart
 from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 BLOCK_FRAMES = 10
 """Frames whose levels are sorted together."""
@@ -156,6 +157,9 @@ class SpectralPatternEncoder(SampledEncoder):
 
     scores: ColumnScores
     features: MelLevels = field(default_factory=MelLevels)
+
+    def __post_init__(self) -> None:
+        check_learned(self.scores.mean, "the mean of songs", (self.n_dimensions,))
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:

@@ -25,6 +25,7 @@ from nearsong.model.encoders.base import VectorPart
 from nearsong.model.encoders.sampled import SampledEncoder, features_of
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
+from nearsong.validation import check_learned
 
 HOP_FRAMES = 11
 """Frames from the start of one window to the next; a window has twice as many."""
@@ -147,6 +148,9 @@ class TextureEncoder(SampledEncoder):
 
     gaussian: LogGaussian
     features: DeltaMFCC = field(default_factory=DeltaMFCC)
+
+    def __post_init__(self) -> None:
+        check_learned(self.gaussian.scales, "scales", (2 * self.features.n_mfcc,))
 
     @property
     def parts(self) -> tuple[VectorPart, ...]:

@@ -83,6 +83,11 @@ class SpaceMaps:
         return PackedMatrix.of(np.hstack([*(block.matrix for block in self.taste), self.sound, self.metric]))
 
     @property
+    def is_zero(self) -> bool:
+        """Whether sound makes no difference to an embedding."""
+        return not any(matrix.any() for matrix in (*(block.matrix for block in self.taste), self.sound, self.metric))
+
+    @property
     def n_features(self) -> int:
         """Dimensions of phi."""
         return len(self.sound)

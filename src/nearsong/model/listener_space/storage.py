@@ -72,7 +72,8 @@ def maps_from(parameters: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[An
 def _fit_together(maps: SpaceMaps) -> bool:
     """Return whether shapes, types and values are possible."""
     n_artists, d = len(maps.artists), maps.sound.shape[0]
-    valid = maps.metric.shape[0] == d and maps.artists.ndim == maps.popularity.ndim == 1
+    dimensions = (maps.sound.ndim, maps.metric.ndim, maps.artists.ndim, maps.popularity.ndim)
+    valid = (*dimensions, maps.metric.shape[0]) == (2, 2, 1, 1, d) and n_artists > 0
     for block in maps.taste:
         k = block.basis.shape[1]
         shapes = {

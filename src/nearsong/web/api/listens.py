@@ -19,6 +19,7 @@ from nearsong.web.jobs.import_listens import ImportListens
 from nearsong.web.json.schemas import JobOut
 from nearsong.web.media.receiving import display_name
 from nearsong.web.service.service import Shared
+from nearsong.web.service.writes import queued
 
 router = APIRouter(tags=["listens"])
 
@@ -84,6 +85,7 @@ async def add(
 
 
 @router.delete("/listens/{history}", status_code=204, summary="Delete a listening history", responses=responses(404))
+@queued
 def remove(service: Shared, history: Annotated[int, Path(ge=1, le=2**62)]) -> None:
     """Delete a listening history; the next training uses the rest."""
     service.library.remove_listens(history)

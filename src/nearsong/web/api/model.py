@@ -22,6 +22,7 @@ from nearsong.web.json.schemas import (
 )
 from nearsong.web.media.files import etag_of, not_modified
 from nearsong.web.service.service import Shared
+from nearsong.web.service.writes import queued
 
 router = APIRouter(tags=["model"])
 
@@ -53,6 +54,7 @@ def model(request: Request, service: Shared) -> Any:
     summary="Switch to another model",
     responses=responses(404, 409, 422, 429, 503),
 )
+@queued
 def use(request: Request, service: Shared, wanted: UseModelIn) -> UseModelOut:
     """Make a stored model active, such as an earlier one."""
     spend(service.job_limit, request, "changes")

@@ -26,6 +26,7 @@ from nearsong.web.json.schemas import (
 )
 from nearsong.web.media.files import attachment
 from nearsong.web.service.service import Service, Shared
+from nearsong.web.service.writes import queued
 
 router = APIRouter(prefix="/playlists", tags=["playlists"])
 
@@ -98,6 +99,7 @@ def saved(service: Shared) -> list[PlaylistRef]:
     summary="Save a playlist",
     responses=responses(400, 404, 422, 503),
 )
+@queued
 def save(service: Shared, wanted: PlaylistIn) -> Response:
     """Save a playlist in the library."""
     playlist = service.library.playlists.add(wanted.name, wanted.songs)
@@ -129,6 +131,7 @@ def get(service: Shared, playlist_id: Number) -> Response:
     summary="Change a saved playlist",
     responses=responses(400, 404, 422, 503),
 )
+@queued
 def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Response:
     """Replace name and songs; songs whose files are missing at the moment stay after those they followed."""
     table = service.library.playlists
@@ -143,6 +146,7 @@ def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Respons
     summary="Delete a saved playlist",
     responses=responses(404, 422, 503),
 )
+@queued
 def remove(service: Shared, playlist_id: Number) -> Response:
     """Delete a playlist; its songs stay."""
     service.library.playlists.remove(playlist_id)

@@ -9,6 +9,7 @@ from nearsong.web.http import rate_limits as limits
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.schemas import PlayIn
 from nearsong.web.service.service import Shared
+from nearsong.web.service.writes import queued
 
 router = APIRouter(tags=["listens"])
 
@@ -21,6 +22,7 @@ router = APIRouter(tags=["listens"])
     summary="Record a play",
     responses=responses(400, 403, 404, 422, 429, 503),
 )
+@queued
 def note(request: Request, service: Shared, play: PlayIn) -> Response:
     """Record a play; the next training uses it. The same song again within half a minute is one play."""
     if not service.settings.plays:

@@ -138,7 +138,7 @@ def audio(
 _COVER: dict[int | str, dict[str, Any]] = {
     200: {"description": "A picture.", "content": _PICTURE_TYPES},
     304: {"description": "Not modified."},
-    **responses(404, 409, 422),
+    **responses(404, 409, 422, 503),
 }
 
 
@@ -151,18 +151,23 @@ def cover(
     placeholder: Annotated[bool, Query(description="A drawing if there is no cover.")] = False,
 ) -> Response:
     """Return the cover in the file or its folder, scaled down; or a drawing."""
-    record = service.snapshot.song(song_id)
-    picture = service.covers.thumbnail(record, size)
+    record, caching = service.snapshot.song(song_id), CACHE_CONTROL
+    try:
+        picture = service.covers.thumbnail(record, size)
+    except ApiError:
+        if not placeholder:
+            raise
+        picture, caching = None, "no-store"  # too many covers at once: a drawing for now
     is_drawing = picture is None
     if picture is None:
         if not placeholder:
             raise ApiError(404, "this song has no cover; use placeholder=true for a drawing.", "no-cover")
         picture = service.covers.drawing(record)
     etag = etag_of(picture.data, picture.media_type)
-    headers = {"ETag": etag, "Cache-Control": CACHE_CONTROL}
+    headers = {"ETag": etag, "Cache-Control": caching}
     if is_drawing:
         headers["Content-Security-Policy"] = PLACEHOLDER_POLICY
-    return not_modified(request, etag, CACHE_CONTROL) or Response(
+    return not_modified(request, etag, caching) or Response(
         picture.data, headers=headers, media_type=picture.media_type
     )
 

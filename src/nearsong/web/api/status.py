@@ -49,6 +49,7 @@ def status(service: Shared) -> StatusOut:
             "step": step,
             "next": advice(content, step, settings.can_add_folders),
             "can_add_folders": settings.can_add_folders,
+            "has_login": settings.token is not None,
             "can_save_uploads": settings.save_uploads is not None,
             **_abilities(service, content),
             "records_plays": settings.plays,

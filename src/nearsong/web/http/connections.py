@@ -1,14 +1,17 @@
-"""Connections -> a time limit for request heads, and as many connections as there are files for.
+"""Connections -> a time limit for request heads, unambiguous heads, and no more than there are files for.
 
 uvicorn limits idle time between two requests and how many run, but lets a client take forever to send a request's
-head. A reverse proxy does all of this better; these are the limits of a service without one (decision 15).
+head. A reverse proxy does all of this better; these are the limits of a service without one (decision 15). Behind
+one, both must agree on where a request ends, so heads are refused that h11 would mend.
 """
 
 import asyncio
+import re
 import sys
 from contextlib import suppress
 from typing import Any
 
+import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -18,19 +21,56 @@ if sys.platform != "win32":
 HEAD_SECONDS = 10.0
 """How long a client may take from connecting, or from the last response, to the end of a request's head."""
 
+MAX_HEAD_BYTES = 65_536
+"""Longest head of a request."""
+
 MAX_FILES = 65_536
 SPARE_FILES = 256
 MIN_CONNECTIONS = 32
 
 
+_HEAD_END = re.compile(rb"\n\r?\n")
+_MENDED = re.compile(rb"(?<!\r)\n|\n[ \t]")  # a line that ends without a carriage return, or continues on the next
+_LENGTH = re.compile(rb"\ncontent-length[ \t]*:([^\n]*)", re.IGNORECASE)
+
+
+class StrictConnection(h11.Connection):
+    """HTTP/1.1 of a server that refuses heads which a proxy may read in another way.
+
+    These are continued lines, lines without a carriage return, and a length that is given twice. h11 joins, ignores
+    and unites them.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return what was received next, or raise."""
+        if self.their_state is h11.IDLE and is_ambiguous(self.trailing_data[0]):
+            raise h11.RemoteProtocolError("the head of the request can be read in several ways")
+        return super().next_event()
+
+
+def is_ambiguous(data: bytes) -> bool:
+    r"""Say whether data begin with a head of a request that may be read in several ways.
+
+    >>> heads = b"X: a\r\n b\r\n", b"X: a\n", b"Content-Length: 5\r\n" * 2, b"Content-Length: 5\r\n"
+    >>> [is_ambiguous(b"POST / HTTP/1.1\r\n" + head + b"\r\n") for head in heads]
+    [True, True, True, False]
+    """
+    if (end := _HEAD_END.search(data)) is None:
+        return False
+    head = data[: end.end()]
+    lengths = _LENGTH.findall(head)
+    return _MENDED.search(head) is not None or len(lengths) > 1 or any(b"," in length for length in lengths)
+
+
 class HeadTimeoutProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections whose request head does not arrive in time.
+    """HTTP/1.1 that closes connections whose request head does not arrive in time, or is ambiguous.
 
     The head is complete when the application is called; the clock runs whenever no request is handled.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
         self._answer = self.app
         self.app = self._answer_without_timer
         self._active_requests = 0

@@ -63,8 +63,9 @@ WRITE_PROBLEMS = {
     400: "The request cannot be parsed.",
     413: "The request is too large.",
     422: "The request is not valid.",
+    507: "The disk is full.",
 }
-"""Further problems of operations with a body."""
+"""Further problems of operations that are no GET."""
 
 
 def _use_problems(schema: dict[str, Any]) -> None:

@@ -23,10 +23,18 @@ from nearsong.errors import (
     NoSuchPlaylistError,
     NoSuchSongError,
     UnclearSongError,
+    disk_words,
+    is_disk_full,
 )
 from nearsong.web.json.schemas import Problem
 
 MEDIA_TYPE = "application/problem+json"
+
+RETRY_SOON = {"Retry-After": "2"}
+"""Headers of an error that may be over in seconds."""
+
+DISK_FULL_KIND = "no-room"
+"""Kind of the problem that a disk is full."""
 
 log = logging.getLogger("nearsong.web")
 
@@ -91,7 +99,9 @@ def of_error(error: NearsongError) -> Response:
     """Return the problem response of a nearsong error."""
     detail = words_of(error)
     if isinstance(error, DatabaseError) and error.transient:
-        return problem(503, detail, "busy", {"Retry-After": "2"})
+        return problem(503, detail, "busy", RETRY_SOON)
+    if is_disk_full(error):
+        return problem(507, detail, DISK_FULL_KIND)
     status, kind = next((status, kind) for cls, status, kind in _KINDS if isinstance(error, cls))
     return problem(status, detail, kind)
 
@@ -106,7 +116,10 @@ def of_invalid(errors: Any) -> Response:
 
 
 def unexpected(error: BaseException) -> Response:
-    """Return problem 500 for an unexpected error; the log has the details."""
+    """Return problem 500 for an unexpected error, or 507 for a full disk; the log has the details."""
+    if isinstance(error, OSError) and is_disk_full(error):
+        log.warning("%s", error)
+        return problem(507, disk_words(error), DISK_FULL_KIND)
     log.error("unexpected error", exc_info=error)
     return problem(500, "unexpected error; see the log of the service.")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from nearsong.errors import ListensError, NearsongError
+from nearsong.errors import ListensError
 from nearsong.library import Library
 from nearsong.listens.sources import SourceFile, zip_members
 from nearsong.names import count
@@ -35,19 +35,12 @@ class ImportListens(JobSpec):
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Import the file; return what it holds, and how much of it the library knows."""
         limit_memory(MAX_MEMORY_BYTES)
-        try:
-            check_unpacked(Path(self.path))
-            (imported,) = library.import_listens(
-                self.path,
-                user=self.user,
-                name=self.name,
-                progress=reporter.progress,
-                note=lambda text: reporter.note(self._with_name(text)),
-            )
-            reporter.progress("matching track names", 0, 0)
-            matches = library.match_report(None if imported.source is None else [imported.source], top=5)
-        except NearsongError as error:
-            raise type(error)(self._with_name(str(error))) from error
+        check_unpacked(Path(self.path))
+        (imported,) = library.import_listens(
+            self.path, user=self.user, name=self.name, progress=reporter.progress, note=reporter.note
+        )
+        reporter.progress("matching track names", 0, 0)
+        matches = library.match_report(None if imported.source is None else [imported.source], top=5)
         if imported.state == "replaced":
             reporter.note(f"replaced the earlier {imported.name}; for another person's file, name the user.")
         plays = matches.plays_matched + matches.plays_unmatched
@@ -74,7 +67,8 @@ class ImportListens(JobSpec):
             f"{count(result['rows'], 'line')} imported. {share}" if result["rows"] else "Listening history imported."
         )
 
-    def _with_name(self, text: str) -> str:
+    def shown(self, text: str) -> str:
+        """Return a text with the name of the file that the user knows, instead of its temporary path."""
         return text.replace(self.path, self.name).replace(Path(self.path).name, self.name)
 
 

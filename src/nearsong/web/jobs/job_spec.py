@@ -64,6 +64,10 @@ class JobSpec(Strict):
         """Return the result of `run` in words."""
         return f"{cls.title}: done."
 
+    def shown(self, text: str) -> str:
+        """Return a note or an error of `run` as people may see it."""
+        return text
+
     @classmethod
     def words_of(cls, stage: str) -> str:
         """Return what a stage is called for people."""

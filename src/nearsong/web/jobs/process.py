@@ -14,9 +14,10 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any, TextIO
 
-from nearsong.errors import NearsongError
+from nearsong.errors import NearsongError, disk_words, is_disk_full
 
 NICENESS = 5
 """Jobs yield the processor to requests."""
@@ -30,7 +31,13 @@ GRACE_SECONDS = 5.0
 
 
 class ProgressWriter:
-    """Writes the lines that the service reads."""
+    """Writes the lines that the service reads.
+
+    Attributes
+    ----------
+    shown : callable
+        Turns notes and errors into what people may see.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -38,6 +45,7 @@ class ProgressWriter:
         self._stage = ""
         self._last = 0.0
         self._notes = 0
+        self.shown: Callable[[str], str] = str
 
     def write(self, event: str, value: Any) -> None:
         """Write one line."""
@@ -56,7 +64,11 @@ class ProgressWriter:
         """Report something the user should know."""
         self._notes += 1
         if self._notes <= MAX_NOTES:
-            self.write("note", one_line(text))
+            self.write("note", one_line(self.shown(text)))
+
+    def error(self, text: str) -> None:
+        """Report why the job failed."""
+        self.write("error", one_line(self.shown(text)))
 
 
 def one_line(text: str) -> str:
@@ -77,18 +89,31 @@ def main() -> int:
     writer = ProgressWriter(stream)
     try:
         run(request, writer)
-    except NearsongError as error:
-        writer.write("error", one_line(str(error)))
-    except MemoryError:
-        writer.write("error", "not enough memory; try a smaller file or fewer songs.")
     except BrokenPipeError:  # the service has ended
         return 1
     except Exception as error:
-        traceback.print_exc()
-        writer.write("error", one_line(f"unexpected error ({type(error).__name__}: {error})"))
+        writer.error(error_words(error))
     else:
         return 0
     return 1
+
+
+def error_words(error: Exception) -> str:
+    """Return why a job failed; what is not for everybody goes to standard error, which the service logs.
+
+    That is where a database is and what its driver says, and the traceback of an unexpected error.
+    """
+    if isinstance(error, NearsongError):
+        from nearsong.web.http.problems import words_of  # loaded by now, unless the job could not start
+
+        return words_of(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory; try a smaller file or fewer songs."
+    if isinstance(error, OSError) and is_disk_full(error):
+        print(error, file=sys.stderr)
+        return disk_words(error)
+    traceback.print_exc()
+    return f"unexpected error ({type(error).__name__}: {error})"
 
 
 def run(request: dict[str, Any], writer: ProgressWriter) -> None:
@@ -98,6 +123,7 @@ def run(request: dict[str, Any], writer: ProgressWriter) -> None:
 
     address = request.pop("address")
     job = JOBS[request["kind"]].model_validate(request)
+    writer.shown = job.shown
     writer.progress(job.first_stage, 0, 0)
     with Library.open(address, create=False) as library:
         result = job.run(library, writer)

@@ -358,14 +358,13 @@ class StatusOut(BaseModel):
     users: int
     played: int = Field(description="Plays recorded by the page and players; used by the next training.")
     folders: list[str]
-    library: str | None = Field(
-        description="The value of `--library` for commands; null if not needed or not disclosed."
-    )
+    library: str | None = Field(description="The value of `--library` for commands; null if not needed.")
     model: ModelRef | None
     step: Literal["scan", "listens", "train", "ready"] = Field(description="What to do next; ready if nothing.")
     next: list[str] = Field(description="What to do, in words, with the command.")
     can_add_folders: bool
     can_save_uploads: bool
+    has_login: bool = Field(description="Whether browsers log in with a token, so that they can log out.")
     has_dial: bool = Field(description="Whether the model has the dial from familiar to adventurous.")
     has_words: bool = Field(description="Whether songs can be found by words.")
     records_plays: bool = Field(description="Whether plays are recorded.")

@@ -20,14 +20,8 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from nearsong.audio.convert import (
-    ENCODER_VERSION,
-    AudioFormat,
-    ConversionResult,
-    FileIdentity,
-    convert_file,
-    identity_of,
-)
+from nearsong.atomic_write import UNFINISHED_SUFFIX
+from nearsong.audio.convert import ENCODER_VERSION, AudioFormat, ConversionResult, convert_file
 from nearsong.audio.playable import is_playable
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import (
@@ -38,11 +32,10 @@ from nearsong.errors import (
     TooLargeAudioError,
     TooLongAudioError,
 )
+from nearsong.guarded_file import FileIdentity, identity_of
 from nearsong.library import Song
+from nearsong.temporary import CONVERTED_PREFIX, LockedFolder
 from nearsong.web.http.problems import ApiError
-from nearsong.web.media.upload_folder import LockedFolder, remove_left_folders
-
-PREFIX = "nearsong-converted-"
 
 MAX_CONVERSIONS = 2
 """Songs that are converted at the same time."""
@@ -109,7 +102,7 @@ class _FileCache(LRUCache[str, Path]):
 
 
 class Conversions:
-    """Converts songs and caches the results; :meth:`start` and :meth:`close` belong around its use."""
+    """Converts songs and caches the results; to be closed after use."""
 
     def __init__(self) -> None:
         self.max_bytes = MAX_CACHE_BYTES
@@ -123,10 +116,6 @@ class Conversions:
         self._playable: LRUCache[tuple[str, FileIdentity], bool] = LRUCache(MAX_KNOWN_FILES)
         self._folder: LockedFolder | None = None
         self._closed = False
-
-    def start(self) -> None:
-        """Remove the folders of services that were killed."""
-        remove_left_folders(Path(tempfile.gettempdir()), PREFIX)
 
     def close(self) -> None:
         """Stop the workers and remove the cache; waiting requests get a 503."""
@@ -236,7 +225,7 @@ class Conversions:
         max_bytes = self.max_bytes
         try:
             folder, max_bytes = self._make_space()
-            part = folder / f"{request.key}.part"
+            part = _new_file(folder)
             self._write(request, part, max_bytes)
             target = folder / f"{request.key}.{request.form.extension}"
             os.replace(part, target)
@@ -284,7 +273,7 @@ class Conversions:
                 self._folder = None
                 self._cache = _FileCache()
             if self._folder is None:
-                self._folder = LockedFolder(PREFIX)
+                self._folder = LockedFolder(CONVERTED_PREFIX)
             # a third of the free space at most; on some systems temporary files are in memory
             free = shutil.disk_usage(self._folder.path).free + int(self._cache.currsize)
             max_bytes = min(self.max_bytes, free // 3)
@@ -301,6 +290,13 @@ class Conversions:
             except OSError:  # removed by someone else
                 del self._cache[key]
                 return None
+
+
+def _new_file(folder: Path) -> Path:
+    """Create an empty file with a random name, for a worker to write to."""
+    handle, name = tempfile.mkstemp(suffix=UNFINISHED_SUFFIX, dir=folder)
+    os.close(handle)
+    return Path(name)
 
 
 async def _wait_for(future: "Future[None]") -> None:

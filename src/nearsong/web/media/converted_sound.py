@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from nearsong.audio.convert import ENCODER_VERSION, AudioFormat, identity_of
+from nearsong.audio.convert import ENCODER_VERSION, AudioFormat
+from nearsong.guarded_file import identity_of
 from nearsong.library import Song
 from nearsong.web.http.problems import ApiError, problem_of
 from nearsong.web.media.converted import Conversions

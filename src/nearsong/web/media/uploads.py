@@ -23,15 +23,16 @@ import anyio
 from anyio import to_thread
 from starlette.requests import Request
 
+from nearsong.atomic_write import atomic_write
 from nearsong.audio.tags import Tags
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import AudioError, EncoderNotInstalledError, NearsongError
 from nearsong.library import ENDINGS, AnalysedUpload, analyse_upload_with
 from nearsong.model import SongEncoder
+from nearsong.temporary import UNFINISHED_UPLOAD, UPLOADS_PREFIX, LockedFolder, in_use, remove_unfinished
 from nearsong.web.http.problems import ApiError
 from nearsong.web.http.rate_limits import RateLimit, client_of
 from nearsong.web.media.receiving import Received, receive
-from nearsong.web.media.upload_folder import LockedFolder, remove_left_folders
 from nearsong.web.settings import ServeSettings
 
 MAX_ANALYSED = 2
@@ -79,10 +80,6 @@ class Uploads:
         self._active: Counter[str] = Counter()
         self._folder: LockedFolder | None = None
 
-    def start(self) -> None:
-        """Remove the folders of services that were killed."""
-        remove_left_folders(Path(tempfile.gettempdir()))
-
     def close(self) -> None:
         """Stop the workers and remove the folder."""
         self._workers.close()
@@ -110,7 +107,7 @@ class Uploads:
                 self._folder.close()
                 self._folder = None
             if self._folder is None:
-                self._folder = LockedFolder()
+                self._folder = LockedFolder(UPLOADS_PREFIX)
             return self._folder.path
 
     @asynccontextmanager
@@ -220,9 +217,8 @@ class Uploads:
         path = self.folder / f"encoder-{encoder.key}.npz"
         with _disk_errors():
             if not path.exists():
-                part = path.with_suffix(f".{threading.get_ident()}")
-                part.write_bytes(encoder.to_bytes())
-                os.replace(part, path)
+                with atomic_write(path) as part:
+                    part.write(encoder.to_bytes())
         return path
 
     def save(self, file: Received, tags: Tags) -> Path:
@@ -278,21 +274,23 @@ def safe_file_name(name: str) -> str:
 
 
 def _copy_under_free_name(source: Path, folder: Path, stem: str, ending: str) -> Path:
+    remove_unfinished(folder, UNFINISHED_UPLOAD)
     # hidden while it is written, so that no scan finds half a song; then renamed at once
     handle, part = tempfile.mkstemp(prefix=".nearsong-", suffix=".part", dir=folder)
     try:
-        with os.fdopen(handle, "wb") as file, open(source, "rb") as upload:
-            shutil.copyfileobj(upload, file, 1 << 20)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, 0o644)
-        for number in range(1, 10_000):
-            target = folder / (f"{stem}{ending}" if number == 1 else f"{stem} ({number}){ending}")
-            if target.is_file() and filecmp.cmp(part, target, shallow=False):
-                return target  # saved before
-            if _rename_if_free(part, target):
-                return target
-        raise OSError(0, "too many files have this name")
+        with in_use(part):
+            with os.fdopen(handle, "wb") as file, open(source, "rb") as upload:
+                shutil.copyfileobj(upload, file, 1 << 20)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(part, 0o644)
+            for number in range(1, 10_000):
+                target = folder / (f"{stem}{ending}" if number == 1 else f"{stem} ({number}){ending}")
+                if target.is_file() and filecmp.cmp(part, target, shallow=False):
+                    return target  # saved before
+                if _rename_if_free(part, target):
+                    return target
+            raise OSError(0, "too many files have this name")
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)

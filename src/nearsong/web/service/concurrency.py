@@ -23,6 +23,8 @@ class ConcurrencyLimit:
         Requests that may wait for a slot.
     timeout : float
         Longest wait in seconds.
+    what : str
+        What the requests ask for, for the message.
 
     Examples
     --------
@@ -33,11 +35,16 @@ class ConcurrencyLimit:
     """
 
     def __init__(
-        self, slots: int = MAX_CONCURRENT, queue: int = MAX_QUEUED, timeout: float = QUEUE_TIMEOUT_SECONDS
+        self,
+        slots: int = MAX_CONCURRENT,
+        queue: int = MAX_QUEUED,
+        timeout: float = QUEUE_TIMEOUT_SECONDS,
+        what: str = "playlists and similar requests",
     ) -> None:
         self._running = threading.Semaphore(slots)
         self._admitted = threading.Semaphore(slots + queue)
         self._timeout = timeout
+        self._what = what
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -49,10 +56,10 @@ class ConcurrencyLimit:
             503 if the queue is full or the wait takes too long.
         """
         if not self._admitted.acquire(blocking=False):
-            raise _busy()
+            raise busy(self._what)
         try:
             if not self._running.acquire(timeout=self._timeout):
-                raise _busy()
+                raise busy(self._what)
             try:
                 yield
             finally:
@@ -61,6 +68,7 @@ class ConcurrencyLimit:
             self._admitted.release()
 
 
-def _busy() -> ApiError:
-    detail = "too many playlists and similar requests are in progress; try again in a few seconds."
+def busy(what: str) -> ApiError:
+    """Return the error of a request that has to come again."""
+    detail = f"too many {what} are in progress; try again in a few seconds."
     return ApiError(503, detail, "busy", {"Retry-After": "5"})

@@ -13,6 +13,7 @@ from fastapi import Depends, Request
 
 from nearsong.errors import EmptyLibraryError, NearsongError
 from nearsong.library import Library
+from nearsong.temporary import remove_leftovers
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.jobs.queue import JobQueue
 from nearsong.web.json.answers import similar_batch_json
@@ -23,6 +24,7 @@ from nearsong.web.media.uploads import Uploads
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
 from nearsong.web.service.metrics import Metrics
+from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
 from nearsong.web.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Service:
     Parameters
     ----------
     library : Library
-        Stays open while the service runs; the caller closes it.
+        Stays open while the service runs; the caller closes it. Its writes wait for others only for seconds.
     settings : ServeSettings, optional
 
     Attributes
@@ -71,19 +73,23 @@ class Service:
         Similar songs for several requests at once.
     concurrency : ConcurrencyLimit
         Limits expensive requests.
+    writes : WriteQueue
+        Where requests that write to the library wait.
     covers : Covers
     map_answer : MapAnswer
     metrics : Metrics
     """
 
     def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
+        library.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
         self.library = library
         self.settings = settings or ServeSettings()
         self.metrics = Metrics()
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
-        self.covers = Covers()
+        self.writes = WriteQueue()
+        self.covers = Covers(library)
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
         self.uploads = Uploads(self.settings)
@@ -127,12 +133,11 @@ class Service:
                 self._snapshot = None
 
     def start(self) -> None:
-        """Start the background work."""
+        """Start the background work, and remove what killed processes have left."""
+        remove_leftovers()
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
         self._thread.start()
-        self.uploads.start()
-        self.conversions.start()
 
     def close(self) -> None:
         """Stop the background work, and wait for it."""
@@ -143,6 +148,7 @@ class Service:
         self.similar_batcher.close()
         self.uploads.close()
         self.conversions.close()
+        self.covers.close()
         self.jobs.close()
 
     def _load_first(self) -> "Snapshot":

@@ -1,15 +1,24 @@
 """The library for existing players: the Subsonic protocol with OpenSubsonic's extensions, below ``/rest``.
 
 A method is ``/rest/NAME`` or ``/rest/NAME.view``, called by GET or with a form. Errors are in the body, with HTTP
-status 200, as the protocol defines; an unknown method is also a 404.
+status 200, as the protocol defines; an unknown method is also a 404, and what may work a moment later also a 503 with
+``Retry-After``.
 """
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from nearsong.errors import EmptyLibraryError, NearsongError, NoSuchPlaylistError, NoSuchSongError
-from nearsong.web.http.problems import ApiError, words_of
+from nearsong.errors import (
+    DatabaseError,
+    EmptyLibraryError,
+    NearsongError,
+    NoSuchPlaylistError,
+    NoSuchSongError,
+    disk_words,
+    is_disk_full,
+)
+from nearsong.web.http.problems import RETRY_SOON, ApiError, words_of
 from nearsong.web.service.service import Service, service_of
 from nearsong.web.subsonic import (
     routes_browse,
@@ -26,6 +35,9 @@ from nearsong.web.subsonic.parameters import Parameters, read_parameters
 
 __all__ = ["METHODS", "router"]
 
+WRITING_METHODS: dict[str, Method] = {**routes_system.WRITING_METHODS, **routes_playlists.WRITING_METHODS}
+"""Methods that write to the library, and so go through the write queue of the service."""
+
 METHODS: dict[str, Method] = {
     **routes_system.METHODS,
     **routes_browse.METHODS,
@@ -33,6 +45,7 @@ METHODS: dict[str, Method] = {
     **routes_similar.METHODS,
     **routes_playlists.METHODS,
     **routes_media.METHODS,
+    **WRITING_METHODS,
 }
 """All methods except ``getOpenSubsonicExtensions``, which needs no password."""
 
@@ -49,17 +62,26 @@ async def rest(request: Request, name: str) -> Response:
         parameters = await read_parameters(request)
         if parameters.text("f") == "jsonp":
             raise ProtocolError(GENERAL, "f=jsonp would let any web page read the library; use json or xml.")
-        return await run_in_threadpool(_call, service_of(request), request, name.removesuffix(".view"), parameters)
+        return await _call(service_of(request), request, name.removesuffix(".view"), parameters)
     except ProtocolError as failure:
         return failed(parameters.text("f"), failure)
     except ApiError as error:
         return failed(parameters.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
     except NearsongError as error:
-        code = NOT_FOUND if isinstance(error, _MISSING) else GENERAL
-        return failed(parameters.text("f"), ProtocolError(code, words_of(error)))
+        return failed(parameters.text("f"), _failure_of(error))
+    except OSError as error:
+        if not is_disk_full(error):
+            raise
+        return failed(parameters.text("f"), ProtocolError(GENERAL, disk_words(error)))
 
 
-def _call(service: Service, request: Request, name: str, parameters: Parameters) -> Response:
+def _failure_of(error: NearsongError) -> ProtocolError:
+    if isinstance(error, DatabaseError) and error.transient:
+        return ProtocolError(GENERAL, words_of(error), 503, RETRY_SOON)
+    return ProtocolError(NOT_FOUND if isinstance(error, _MISSING) else GENERAL, words_of(error))
+
+
+async def _call(service: Service, request: Request, name: str, parameters: Parameters) -> Response:
     format = parameters.text("f")
     if name == "getOpenSubsonicExtensions":
         return answer(format, routes_system.extensions())
@@ -67,5 +89,10 @@ def _call(service: Service, request: Request, name: str, parameters: Parameters)
     method = METHODS.get(name)
     if method is None:
         raise ProtocolError(GENERAL, f"method not supported: {name[:40]!r}", 404)
-    result = method(Call(service, request, parameters, user))
+    run = service.writes.run if name in WRITING_METHODS else run_in_threadpool
+    return await run(_answer, method, Call(service, request, parameters, user), format)
+
+
+def _answer(method: Method, call: Call, format: str) -> Response:
+    result = method(call)
     return result if isinstance(result, Response) else answer(format, result)

@@ -1,7 +1,6 @@
 """Methods for saved playlists, the same as on the page."""
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from nearsong.errors import NoSuchPlaylistError
@@ -13,8 +12,6 @@ from nearsong.web.subsonic.records import Record, song_records, timestamp
 
 MAX_SONGS = 10_000
 MAX_NAME_CHARACTERS = 200
-
-_change_lock = threading.Lock()  # changes read the playlist before they write it
 
 
 def get_playlists(call: Call) -> dict[str, Any]:
@@ -34,10 +31,10 @@ def create_playlist(call: Call) -> dict[str, Any]:
     songs = _checked_songs([song_number(song) for song in call.parameters.all("songId")])
     if "playlistId" not in call.parameters:
         return _with_songs(call, table.add(_checked_name(call.parameters.require("name")), songs))
-    with _change_lock:
-        saved = table.get(playlist_number(call.parameters.require("playlistId")))
-        name = _checked_name(call.parameters.text("name") or saved.name)
-        return _with_songs(call, table.replace(saved.id, name, songs, call.snapshot.space.row_of))
+    playlist_id = playlist_number(call.parameters.require("playlistId"))
+    name = _checked_name(call.parameters.text("name"))
+    shown = call.snapshot.space.row_of
+    return _with_songs(call, table.edit(playlist_id, lambda saved: (name or saved.name, songs), shown))
 
 
 def update_playlist(call: Call) -> dict[str, Any]:
@@ -45,12 +42,12 @@ def update_playlist(call: Call) -> dict[str, Any]:
     parameters, table = call.parameters, call.service.library.playlists
     added = [song_number(song) for song in parameters.all("songIdToAdd")]
     removed = {parse_integer("songIndexToRemove", index) for index in parameters.all("songIndexToRemove")}
-    with _change_lock:
-        saved = table.get(playlist_number(parameters.require("playlistId")))
-        remaining = _without(call, saved, removed)
-        table.replace(
-            saved.id, _checked_name(parameters.text("name") or saved.name), _checked_songs([*remaining, *added])
-        )
+    name, known = _checked_name(parameters.text("name")), call.snapshot.space.row_of
+
+    def change(saved: SavedPlaylist) -> tuple[str, list[int]]:
+        return name or saved.name, _checked_songs([*_without(known, saved, removed), *added])
+
+    table.edit(playlist_number(parameters.require("playlistId")), change)
     return {}
 
 
@@ -68,9 +65,8 @@ def playlist_number(text: str) -> int:
     return int(digits)
 
 
-def _without(call: Call, saved: SavedPlaylist, removed: set[int]) -> list[int]:
+def _without(known: Container[int], saved: SavedPlaylist, removed: set[int]) -> list[int]:
     """Return the songs of a playlist without those at some indices, counted among songs whose files exist."""
-    known = call.snapshot.space.row_of
     existing = [position for position, song in enumerate(saved.songs) if song in known]
     if wrong := [index for index in sorted(removed) if not 0 <= index < len(existing)]:
         raise ProtocolError(
@@ -122,6 +118,9 @@ def _checked_songs(songs: list[int]) -> list[int]:
 METHODS: dict[str, Method] = {
     "getPlaylists": get_playlists,
     "getPlaylist": get_playlist,
+}
+
+WRITING_METHODS: dict[str, Method] = {
     "createPlaylist": create_playlist,
     "updatePlaylist": update_playlist,
     "deletePlaylist": delete_playlist,

@@ -138,7 +138,6 @@ METHODS: dict[str, Method] = {
     "getMusicFolders": get_music_folders,
     "getScanStatus": get_scan_status,
     "startScan": start_scan,
-    "scrobble": scrobble,
     "getNowPlaying": _empty("nowPlaying"),
     "getStarred": _empty("starred"),
     "getStarred2": _empty("starred2"),
@@ -150,3 +149,5 @@ METHODS: dict[str, Method] = {
     "getVideos": _empty("videos"),
     "getPlayQueue": ping,  # an empty result means that there is none
 }
+
+WRITING_METHODS: dict[str, Method] = {"scrobble": scrobble}

@@ -8,7 +8,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from nearsong.model.encoders.pretrained.checkpoint import read_checkpoint
 from nearsong.model.encoders.pretrained.installed import make_folder
 from nearsong.model.encoders.pretrained.musicnn_network import check_weights, weight_shapes
 from nearsong.model.file_format import Arrays, load_file, save_file
+from nearsong.temporary import DOWNLOAD_PREFIX, LockedFolder, remove_leftovers
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 
@@ -122,8 +122,9 @@ def install_musicnn(wheel: str | os.PathLike[str] | None = None) -> Path:
     """
     if wheel is not None:
         return store_weights(weights_of_wheel(wheel))
-    with tempfile.TemporaryDirectory(prefix="nearsong-") as folder:
-        return store_weights(weights_of_wheel(_downloaded(Path(folder))))
+    remove_leftovers()
+    with LockedFolder(DOWNLOAD_PREFIX) as folder:
+        return store_weights(weights_of_wheel(_downloaded(folder.path)))
 
 
 def _downloaded(folder: Path) -> Path:

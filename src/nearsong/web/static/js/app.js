@@ -5,7 +5,7 @@
 //   app.signal        aborted when the view is left              app.fail(error) shows an error instead of the view
 //   app.heading(text, {lead, actions}) -> the head of a view with its <h1>, which is focused after navigation
 
-import { get, isAbort, link } from "./core/api.js";
+import { get, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
 import { startDrop } from "./core/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
@@ -15,6 +15,7 @@ import { rememberPlayer } from "./player/memory.js";
 import { notePlays } from "./player/plays.js";
 import { enterPage, rememberScroll, restoreScroll } from "./core/scroll_memory.js";
 import { LOAD, VIEWS, parse } from "./core/router.js";
+import { sayError } from "./core/toasts.js";
 
 const root = document.getElementById("view");
 const banner = document.getElementById("link-banner");
@@ -172,6 +173,10 @@ function drawShell() {
   const help = document.getElementById("help-button");
   help.append(icon("help"));
   help.addEventListener("click", showHelp);
+  const out = document.getElementById("sign-out");
+  out.append(icon("leave"));
+  out.addEventListener("click", () => signOut().catch(sayError));
+  app.events.addEventListener("status", () => (out.hidden = !app.status.has_login));
   document.querySelector(".skip-link").addEventListener("click", (event) => {
     event.preventDefault(); // the hash is the address of the view
     (root.querySelector("h1") || root).focus();

@@ -5,6 +5,7 @@
 //   download(path, body, {method}) -> {blob, name}            (for files such as an exported playlist)
 //   upload(path, file, {onProgress, onSent, signal, params}) -> JSON   (multipart, field "file"; onProgress(0..1))
 //   url(path, params) -> address for src and href
+//   signOut() -> ends the session; the page becomes the form to sign in
 //   songUrl.audio(id), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
@@ -71,6 +72,13 @@ function problem(status, text, retryAfter) {
     title: body.title || "Something went wrong",
     detail: detail || body.title || `The server returned error ${status}.`,
   });
+}
+
+/** End the session of this browser and show the form to sign in. */
+export async function signOut() {
+  const answer = await fetch("/logout", { method: "POST", redirect: "manual" }).catch(() => Promise.reject(gone()));
+  if (answer.type !== "opaqueredirect") throw problem(answer.status, await answer.text());
+  location.replace("/login");
 }
 
 function toLogin() {

@@ -1,0 +1,1 @@
+"""What files declare of themselves: how long they are, and tags within limits."""

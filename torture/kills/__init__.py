@@ -1,0 +1,1 @@
+"""What is killed: tasks in a process of their own, and servers."""
