@@ -18,9 +18,9 @@ from torture.warm.client import Answer, WarmService
 from torture.warm.start import Ended
 
 BUSY = (503, 507)
-STALL_SECONDS = 120.0
+STALL_SECONDS = 90.0
 STAT_SECONDS = 0.5
-QUICK_SECONDS = 30.0
+QUICK_SECONDS = 20.0
 """How long an answer may take that has nothing to do with the file that stalls."""
 
 READERS = (
@@ -176,7 +176,7 @@ def _stalled_service(bench: Bench, number: int) -> Figures:
     """Ask for a song that stalls, several times at once: other requests are answered."""
     folder = bench.fresh("scanned")
     own = music(bench.workshop, 3)
-    n_clients = (8, 48)[number % 2]
+    n_clients = (48, 8)[number % 2]
     with WarmService(bench.warm, str(folder / "library.sqlite"), env=bench.env(folder)) as service:
         listed = service.get("/api/v1/songs?limit=1").json()["items"][0]
         stalls = next(own.rglob(f"*{listed['title']}.*"))

@@ -71,7 +71,20 @@ class Clock(Attack):
 
     name = "clock"
     title = "a clock that jumps back, on, before 1970 and beyond 2038, and files with impossible dates"
-    defects: ClassVar[tuple[Defect, ...]] = ()
+    defects: ClassVar[tuple[Defect, ...]] = (
+        Defect(
+            name="sessions end by the time of day",
+            file="nearsong/web/http/sessions.py",
+            old="return time.monotonic() if clock is None else time.clock_gettime(clock)",
+            new="return time.time()",
+        ),
+        Defect(
+            name="rate limits go by the time of day",
+            file="nearsong/web/http/rate_limits.py",
+            old="clock: Callable[[], float] = time.monotonic",
+            new="clock: Callable[[], float] = time.time",
+        ),
+    )
 
     def __init__(self, workshop: Workshop) -> None:
         super().__init__(workshop)
