@@ -54,8 +54,8 @@ class Disk(Attack):
         Defect(
             name="a file that cannot be written leaves its part",
             file="nearsong/atomic_write.py",
-            old="            temporary.unlink()",
-            new="            pass",
+            old="                temporary.unlink()",
+            new="                pass",
         ),
         Defect(
             name="an export that fails shows a traceback",

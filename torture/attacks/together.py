@@ -50,14 +50,14 @@ class Together(Attack):
         Defect(
             name="writers take the lock only when they write",
             file="nearsong/library/store/database.py",
-            old='"BEGIN IMMEDIATE" if writes else "BEGIN"',
+            old='"BEGIN IMMEDIATE" if wait else "BEGIN"',
             new='"BEGIN"',
         ),
         Defect(
-            name="a play is acknowledged before it is stored",
+            name="a play is acknowledged but not stored",
             file="nearsong/web/api/plays.py",
-            old="    service.library.play_log.record(",
-            new="    __import__('threading').Timer(60.0, service.library.play_log.record, (",
+            old="    service.library.play_log.record(play.song_id, play.listener, time.time() - play.seconds)",
+            new="    time.time()",
         ),
     )
 
@@ -94,6 +94,8 @@ class Together(Attack):
                 for arguments in apart.tasks(number):
                     _done(apart.run(arguments), arguments)
             _check_equal(together, apart, noted)
+            n_busy = together.n_busy
+            check(n_busy <= n_rounds, f"commands were refused {n_busy} times in {n_rounds} rounds instead of waiting")
             figures = {"rounds": n_rounds, "answers": noted.answers, "plays": len(noted.plays), "busy": noted.busy}
             return figures | {"playlists": len(noted.playlists), "busy commands": together.n_busy}
 
