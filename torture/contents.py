@@ -47,6 +47,7 @@ def contents_of(address: str) -> Contents:
         found["playlists"] = sorted(
             (one.name, [path_of[number] for number in one.songs]) for one in store.playlists.list()
         )
+        found["plays"] = sorted((play.listener, repr(play.track)) for play in store.plays.all())
         return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nearsong.audio.tags import Tags, write_tags
-from nearsong.library.scanning import scan as scanning
+from nearsong.library.scanning import file_tags
 from nearsong.library.scanning.scan import ScanOptions, scan
 from nearsong.model.encoders import DEFAULT_ENCODERS
 
@@ -82,11 +82,11 @@ def test_tags_that_were_changed_are_read(store, scanned, music, analysed):
 def test_tags_where_the_content_key_does_not_look_are_read_too(store, scanned, music, analysed, monkeypatch):
     before = songs_of(store)
     path = music / "Artist 1" / "Song 1.wav"
-    old = scanning.content_key(path)
+    old = file_tags.content_key(path)
     write_tags(path, Tags("Somebody", "Else"))
     with store.writing() as connection:  # as if the size were the same, and the pieces that are looked at
         store.songs.touch(connection, before["Song 1.wav"], path.stat().st_size, 5, Tags())
-    monkeypatch.setattr(scanning, "content_key", lambda path: old)
+    monkeypatch.setattr(file_tags, "content_key", lambda path: old)
     scanned(unchanged=6)
     assert analysed.take() == []
     assert store.songs.all([before["Song 1.wav"]])[0].artist == "Somebody"

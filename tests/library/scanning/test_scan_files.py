@@ -6,8 +6,9 @@ import shutil
 import pytest
 
 from codewords_of import codewords_of
-from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.errors import AudioTimeoutError, InvalidInputError, LibraryError
 from nearsong.library.scanning import analyse_file as analysing
+from nearsong.library.scanning import file_tags
 from nearsong.library.scanning import scan as scanning
 from nearsong.library.scanning.scan import ScanOptions, scan
 
@@ -107,6 +108,28 @@ def test_a_file_that_may_not_be_opened_is_tried_again(store, scanned, music, mak
     assert report.unreadable == [(str(path), "cannot be opened (Permission denied).")]
     assert store.songs.problems() == report.unreadable
     scanned(unchanged=6, added=1)
+
+
+@in_sqlite
+def test_a_file_that_takes_too_long_is_opened_by_workers_only(store, scanned, music, make_song, monkeypatch):
+    path = make_song(music / "new.wav", seed=50)
+    shutil.copy(music / "Artist 0" / "Song 0.wav", music / "copy.wav")  # its content is looked up
+
+    def too_late(_function, paths, **_options):
+        for name in list(paths):
+            yield name, AudioTimeoutError(name, "took longer than 1 s to read and was skipped.")
+
+    def not_here(_path):
+        raise AssertionError("a file was opened in the process of the scan, where nothing limits the time")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scanning, "map_audio_files", too_late)
+        patched.setattr(file_tags, "map_audio_files", too_late)
+        patched.setattr("nearsong.library.files.find.open_regular", not_here)
+        patched.setattr(scanning, "can_be_opened", not_here)
+        report = scan(store, [music])
+    assert {os.path.basename(name) for name, _ in report.unreadable} == {path.name, "copy.wav"}
+    scanned(unchanged=6, known_unreadable=2)
 
 
 # ---- odd folders

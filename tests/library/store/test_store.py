@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_made_is_named():
         LibraryError, match=r"cannot create a folder for the library /proc/nearsong/library.sqlite .*; choose another"
     ):
         Store("/proc/nearsong/library.sqlite")
-    with pytest.raises(LibraryError, match="cannot be opened; check the path and its permissions"):
+    with pytest.raises(LibraryError, match="cannot be opened; check the path, its permissions and the disk"):
         Store("/proc/library.sqlite")
 
 

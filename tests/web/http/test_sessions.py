@@ -1,7 +1,6 @@
 """Log-ins: each is a session of its own, which ends at log-out, after a time, or with the token."""
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("nearsong.web.http.sessions.time", SimpleNamespace(time=clock))
+    monkeypatch.setattr("nearsong.web.http.sessions.running_seconds", clock)
     return clock
 
 
@@ -51,6 +50,21 @@ def test_a_cookie_that_was_kept_does_not_outlive_the_log_out(guarded):
     answer = guarded.post("/logout", headers=cookie)
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
     assert status(guarded, cookie) == 401
+
+
+def test_a_session_from_a_day_when_the_clock_was_years_ahead_ends_like_any_other(monkeypatch):
+    day = Clock()
+    monkeypatch.setattr("time.time", day)
+    sessions = MemorySessions()
+    slept = 0.0
+    monkeypatch.setattr("time.clock_gettime", lambda _clock: slept)
+    monkeypatch.setattr("time.monotonic", lambda: slept)
+    day.now += 3652 * DAY
+    sessions.add("a")
+    assert sessions.use("a")
+    day.now += 40 * DAY - 3652 * DAY
+    slept += 40 * DAY
+    assert not sessions.use("a")
 
 
 def test_each_log_in_is_a_session_of_its_own(guarded):

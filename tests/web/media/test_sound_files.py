@@ -11,8 +11,9 @@ import pytest
 
 from library_store import store_of
 from nearsong.audio.tags import Tags
+from nearsong.errors import NoSuchSongError
 from nearsong.library import Library
-from nearsong.web.media.files import SoundResponse
+from nearsong.web.media.files import MAX_FILE_THREADS, SoundResponse
 from nearsong.web.settings import ServeSettings
 from running_service import running
 
@@ -163,3 +164,28 @@ def test_a_file_that_becomes_shorter_while_it_is_sent_breaks_off_without_a_trace
                 line.getresponse().read()
     assert f"the file of song {NUMBER} ended early while it was sent" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+def test_songs_that_take_for_ever_to_open_hold_up_nothing_else(make_client, trained, monkeypatch):
+    answering, opened, given_up = threading.Event(), threading.Semaphore(0), []
+
+    def stalls(*_arguments):
+        opened.release()
+        if not answering.wait(30):
+            given_up.append("no other request was answered meanwhile")
+        raise NoSuchSongError("the file is missing.")
+
+    client = make_client()
+    monkeypatch.setattr(client.service.library, "open_file", stalls)
+    path = f"/api/v1/songs/{NUMBER}/audio"
+    asking = [threading.Thread(target=client.get, args=(path,), daemon=True) for _ in range(3 * MAX_FILE_THREADS)]
+    try:
+        for thread in asking:
+            thread.start()
+        for _ in range(MAX_FILE_THREADS):
+            assert opened.acquire(timeout=60)
+        assert (client.get("/api/v1/playlists").status_code, given_up) == (200, [])
+    finally:
+        answering.set()
+        for thread in asking:
+            thread.join(60)

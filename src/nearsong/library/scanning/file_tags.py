@@ -1,28 +1,44 @@
-"""Files whose sound is known already, as they were moved, copied or touched -> their tags, read in workers."""
+"""Files whose sound may be known already, as they were moved, copied or touched -> content and tags, read in workers.
+
+Not in the scan's own process: a file on a network may take for ever to open.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, read_tags
-from nearsong.errors import AudioError
+from nearsong.errors import AudioError, UnreadableAudioError
+from nearsong.library.files.find import content_key
 from nearsong.library.scanning.report import ScanOptions
+
+
+class TaggedContent(NamedTuple):
+    """What a file holds: the key of its content, and its tags."""
+
+    content: str
+    tags: Tags
 
 
 def tags_of_files(
     paths: Iterable[str], roots: Sequence[str], options: ScanOptions
-) -> Iterator[tuple[str, Tags | AudioError]]:
-    """Yield the tags of files in order of completion; an error if a file's worker crashed or exceeded its limits."""
+) -> Iterator[tuple[str, TaggedContent | AudioError]]:
+    """Yield content and tags of files in order of completion; an error if a worker crashed or exceeded its limits."""
     read = partial(tags_of_file, tuple(roots))
     results = map_audio_files(read, paths, workers=options.workers, timeout=options.timeout, nice=options.nice)
     for path, result in results:
         yield os.fspath(path), result
 
 
-def tags_of_file(roots: Sequence[str], path: str | os.PathLike[str]) -> Tags:
-    """Return the tags of a file, completed from its path below a scanned folder; runs in a scan's workers."""
-    return read_tags(path, root_of(os.fspath(path), roots))
+def tags_of_file(roots: Sequence[str], path: str | os.PathLike[str]) -> TaggedContent:
+    """Return a file's content and tags, completed from its path below a scanned folder; runs in a scan's workers."""
+    try:
+        content = content_key(path)
+    except OSError as error:
+        raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}).") from error
+    return TaggedContent(content, read_tags(path, root_of(os.fspath(path), roots)))
 
 
 def root_of(path: str, roots: Sequence[str]) -> str | None:

@@ -15,8 +15,8 @@ from itertools import count
 
 from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, guess_from_path
-from nearsong.errors import AudioError, LibraryError
-from nearsong.library.files.find import FoundFile, content_key, find_files, printable
+from nearsong.errors import AudioError, AudioTimeoutError, LibraryError
+from nearsong.library.files.find import FoundFile, find_files, printable
 from nearsong.library.models.embedding import Embedder, update_embeddings
 from nearsong.library.models.library_encoders import free_encoders, members_of, set_encoders, stored_encoder
 from nearsong.library.models.lifecycle import ensure_model
@@ -234,45 +234,38 @@ class _Scan:
         for path, result in results:
             file = files_by_path[os.fspath(path)]
             if isinstance(result, AudioError):
-                self._write_problem(file, result.reason)
+                self._write_problem(file, result)
             else:
                 self._write(file, result)
             advance()
 
     def _recognise(self, files: list[FoundFile], advance: Callable[[], None]) -> list[FoundFile]:
         """Write files whose sound is known, as they were moved, copied or touched; return those to analyse."""
-        known: dict[str, tuple[FoundFile, str]] = {}
+        candidates: dict[str, FoundFile] = {}
         unknown: list[FoundFile] = []
 
-        def paths_of_known() -> Iterator[str]:
+        def paths_of_candidates() -> Iterator[str]:
             for file in files:
-                content = self._known_content(file)
-                if content is None:
-                    unknown.append(file)
-                else:
-                    known[file.path] = file, content
+                if self._may_be_known(file):
+                    candidates[file.path] = file
                     yield file.path
+                else:
+                    unknown.append(file)
 
-        for path, tags in tags_of_files(paths_of_known(), self.roots, self.options):
-            file, content = known.pop(path)
-            if isinstance(tags, AudioError) or not self._recognise_content(file, content, tags):
-                unknown.append(file)
+        for path, found in tags_of_files(paths_of_candidates(), self.roots, self.options):
+            file = candidates.pop(path)
+            if isinstance(found, AudioError) or not self._recognise_content(file, found.content, found.tags):
+                unknown.append(file)  # the worker that analyses it reports what is wrong
             else:
                 advance()
         return unknown
 
-    def _known_content(self, file: FoundFile) -> str | None:
-        """Return the content of a file if a song of the library has or had the same, perhaps under another path."""
+    def _may_be_known(self, file: FoundFile) -> bool:
+        """Return whether a song of the library may have the content of a file, perhaps under another path."""
         if file.size not in self.known_sizes:
-            return None
+            return False
         here = self.known.get(file.path)
-        if here is not None and not here.problem and _is_same_file(here, file):
-            return None  # as it was; only vectors are missing
-        try:
-            content = content_key(file.path)
-        except OSError:
-            return None  # the worker reports what is wrong
-        return content if self.store.songs.has_content(content) else None
+        return here is None or bool(here.problem) or not _is_same_file(here, file)  # else only vectors are missing
 
     def _is_done(self, file: FoundFile) -> bool:
         known = self.store.songs.known_file(file.path)
@@ -281,6 +274,8 @@ class _Scan:
     def _recognise_content(self, file: FoundFile, content: str, tags: Tags) -> bool:
         """Write a file whose content is known, and return whether it needs no analysis."""
         songs = self.store.songs
+        if not songs.has_content(content):
+            return False
         with self.store.writing() as connection:
             same = songs.with_content(connection, content)
             here = next((song for song in same if song.path == file.path), None)
@@ -351,21 +346,23 @@ class _Scan:
         else:  # another scan was faster
             report.unchanged += 1
 
-    def _write_problem(self, file: FoundFile, reason: str) -> None:
+    def _write_problem(self, file: FoundFile, error: AudioError) -> None:
         """Write that a file cannot be analysed, so that it is left alone until it changes."""
-        self.report.unreadable.append((file.path, reason))
+        self.report.unreadable.append((file.path, error.reason))
         try:
             if size_and_date(file.path) != (file.size, file.modified):
                 return  # still being written: the next scan looks again
         except AudioError:
             return  # the file is gone, or its drive
-        modified = file.modified if can_be_opened(file.path) else NEVER  # permissions may change without a trace
+        # permissions may change without a trace; a file that took too long may take as long again
+        is_final = isinstance(error, AudioTimeoutError) or can_be_opened(file.path)
+        modified = file.modified if is_final else NEVER
         tags = guess_from_path(file.path, root_of(file.path, self.roots))
         with self.store.writing() as connection:
             known = self.store.songs.known_file(file.path, connection)
             if known is None or not self._is_complete(known) or not _is_same_file(known, file):
                 unreadable = ScannedFile(
-                    path=file.path, size=file.size, modified=modified, content="", tags=tags, problem=reason
+                    path=file.path, size=file.size, modified=modified, content="", tags=tags, problem=error.reason
                 )
                 self.store.songs.put(connection, unreadable)
 

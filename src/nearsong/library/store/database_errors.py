@@ -12,7 +12,10 @@ _WORDS = (
     (("locked", "busy", "lock timeout"), BUSY),
     (("not a database",), "is not a nearsong library; choose another file with --library."),
     (("malformed", "corrupt", "could not decode"), "is damaged; restore a backup, or scan into a new library."),
-    (("unable to open",), "cannot be opened; check the path and its permissions, or choose another with --library."),
+    (
+        ("unable to open",),
+        "cannot be opened; check the path, its permissions and the disk, or choose another with --library.",
+    ),
     (("readonly", "read-only"), "is read-only and cannot be changed; check its permissions and those of its folder."),
     (("disk is full", "no space left", "disk quota"), _FULL),
     (("authentication failed", "no password supplied"), "rejected the user name or the password; check the URL."),

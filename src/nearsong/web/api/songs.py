@@ -21,11 +21,12 @@ from nearsong.web.media.files import (
     UNKNOWN_MEDIA_TYPE,
     SoundResponse,
     etag_of,
+    in_file_thread,
     media_type_of,
     not_modified,
     size_of,
 )
-from nearsong.web.service.service import Shared
+from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(tags=["songs"])
 
@@ -93,8 +94,12 @@ def genres(service: Shared) -> list[GenreOut]:
     summary="Get a song",
     responses=responses(404, 409, 422),
 )
-def song(service: Shared, song_id: Number) -> Response:
+async def song(service: Shared, song_id: Number) -> Response:
     """Return a song and its file."""
+    return await in_file_thread(_details, service, song_id)
+
+
+def _details(service: Service, song_id: int) -> Response:
     snapshot = service.snapshot
     record = snapshot.song(song_id)
     return Json(
@@ -122,12 +127,16 @@ _AUDIO: dict[int | str, dict[str, Any]] = {
     summary="Get the audio of a song",
     responses=_AUDIO,
 )
-def audio(
+async def audio(
     service: Shared,
     song_id: Number,
     original: Annotated[bool, Query(description="The original file, even if browsers cannot play it.")] = False,
 ) -> Response:
     """Return the original file, or FLAC if browsers cannot play it. Supports `Range`, so players can seek."""
+    return await in_file_thread(_sound, service, song_id, original)
+
+
+def _sound(service: Service, song_id: int, original: bool) -> Response:
     record = service.snapshot.song(song_id)
     file = service.library.open_file(record)
     if original or service.conversions.is_playable(record, file):

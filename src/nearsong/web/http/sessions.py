@@ -20,6 +20,15 @@ MAX_SESSION_SECONDS = 30 * 24 * 3600.0
 MAX_SESSIONS = 1000
 
 
+def running_seconds() -> float:
+    """Return the seconds since the computer was started, on Linux also those that it slept.
+
+    The time of day would not do: a session from a day when the clock was years ahead would last for years.
+    """
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 class SessionStore(Protocol):
     """Where active sessions are stored; threads may share it."""
 
@@ -44,7 +53,7 @@ class MemorySessions:
     Parameters
     ----------
     clock : callable, optional
-        Unix time in seconds; also counts while the computer sleeps.
+        Seconds; by default of a clock that nobody can set.
 
     Examples
     --------
@@ -55,7 +64,7 @@ class MemorySessions:
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self._clock = time.time if clock is None else clock
+        self._clock = running_seconds if clock is None else clock
         self._lock = threading.Lock()
         self._active: OrderedDict[str, _Times] = OrderedDict()  # the one used last is the last
 

@@ -8,13 +8,16 @@ import logging
 import os
 import re
 import stat
+from collections.abc import Callable
 from email.utils import formatdate
 from io import FileIO
 from secrets import token_hex
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import anyio
 from anyio import to_thread
+from anyio.lowlevel import RunVar
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
@@ -56,11 +59,27 @@ MEDIA_TYPES = {
 }
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
 
+MAX_FILE_THREADS = 16
+"""Threads that open and read songs. A file on a network may take for ever, so they are not those of all requests."""
+
+_threads: RunVar[anyio.CapacityLimiter] = RunVar("nearsong_file_threads")
+Result = TypeVar("Result")
+
 _RANGE = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*")
 _MAX_RANGES = 20
 _MAX_RANGE_CHARACTERS = 50
 _CHUNK_BYTES = 1 << 16
 _ZERO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
+
+
+async def in_file_thread(work: Callable[..., Result], *arguments: Any) -> Result:
+    """Return the result of a function that opens or reads songs; while many of them stall, other requests go on."""
+    try:
+        threads = _threads.get()
+    except LookupError:
+        threads = anyio.CapacityLimiter(MAX_FILE_THREADS)
+        _threads.set(threads)
+    return await to_thread.run_sync(work, *arguments, limiter=threads)
 
 
 def media_type_of(path: str) -> str:
@@ -217,7 +236,7 @@ class OpenFileResponse(Response):
         """Send bytes of the file; return whether all of them could be read."""
         while start < end:
             try:
-                data = await to_thread.run_sync(self._read, start, min(end - start, _CHUNK_BYTES))
+                data = await in_file_thread(self._read, start, min(end - start, _CHUNK_BYTES))
             except OSError:
                 data = b""
             if not data:

@@ -5,6 +5,8 @@ status 200, as the protocol defines; an unknown method is also a 404, and what m
 ``Retry-After``.
 """
 
+from collections.abc import Awaitable, Callable
+
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -19,6 +21,7 @@ from nearsong.errors import (
     is_disk_full,
 )
 from nearsong.web.http.problems import RETRY_SOON, ApiError, words_of
+from nearsong.web.media.files import in_file_thread
 from nearsong.web.service.service import Service, service_of
 from nearsong.web.subsonic import (
     routes_browse,
@@ -89,7 +92,11 @@ async def _call(service: Service, request: Request, name: str, parameters: Param
     method = METHODS.get(name)
     if method is None:
         raise ProtocolError(GENERAL, f"method not supported: {name[:40]!r}", 404)
-    run = service.writes.run if name in WRITING_METHODS else run_in_threadpool
+    run: Callable[..., Awaitable[Response]] = run_in_threadpool
+    if name in WRITING_METHODS:
+        run = service.writes.run
+    elif name in routes_media.METHODS:
+        run = in_file_thread
     return await run(_answer, method, Call(service, request, parameters, user), format)
 
 
