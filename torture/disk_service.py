@@ -19,7 +19,7 @@ from torture.warm.start import Ended
 
 BUSY = (503, 507)
 REFUSED = {"full": BUSY, "over quota": (*BUSY, 409), "failing": (*BUSY, 409), "read-only": (*BUSY, 409)}
-"""Kind of fault -> the answers that refuse a write; SQLite tells only a full disk apart from other faults."""
+"""Kind of fault -> the answers that refuse a write; of other faults SQLite says only that there was one."""
 
 STALL_SECONDS = 90.0
 STAT_SECONDS = 0.5
