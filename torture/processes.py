@@ -105,8 +105,9 @@ class Victim:
 
         with self._changed:
             if not self._changed.wait_for(has_come, PATIENCE_SECONDS):
+                stage_now = self.stage
                 self.kill()
-                raise BrokenError(f"hung in the stage {self.stage!r}")
+                raise BrokenError(f"hung in the stage {stage_now!r}")
             return self.stage == stage
 
     def kill(self, *, whole_group: bool = True) -> str:
@@ -133,8 +134,8 @@ class Victim:
         try:
             code = self.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
-            self.kill()
-            raise BrokenError(f"hung in the stage {self.stage!r}") from None
+            stage = self.kill()
+            raise BrokenError(f"hung in the stage {stage!r}") from None
         for thread in self._threads:
             thread.join(10)
         if code:

@@ -321,3 +321,9 @@ def test_a_file_that_needs_another_encoder_says_which(saved, facts):
         EncoderNotInstalledError, match=r"needs version \d+ of the encoder '\w+', which this nearsong"
     ):
         SimilarityModel.load(saved)
+
+
+def test_a_version_that_is_a_long_text_is_shown_shortened(saved):
+    rewrite(saved, lambda header, arrays: ({**header, "version": "x" * 1_000}, arrays))
+    with pytest.raises(ModelFileError, match="has format '" + "x" * 40 + "', which this nearsong does not read"):
+        SimilarityModel.load(saved)

@@ -33,12 +33,6 @@ class Models(Attack):
             new="if not archive.infolist():",
         ),
         Defect(
-            name="parts of a model that do not fit together",
-            file="nearsong/model/fused_projector.py",
-            old="        if width != self.fusion.n_dimensions:\n",
-            new="        if width < 0:\n",
-        ),
-        Defect(
             name="objects are unpickled",
             file="nearsong/model/plain_arrays.py",
             old="        array = _empty(file, entry)\n",

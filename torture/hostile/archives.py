@@ -103,7 +103,7 @@ def _parquet_bomb() -> bytes:
 
     names = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * MIB]))
     file = io.BytesIO()
-    pq.write_table(pa.table({"artist": names}), file, compression="zstd", row_group_size=20_000)
+    pq.write_table(pa.table({"artist": names}), file, compression="zstd", row_group_size=20_000, store_schema=False)
     return file.getvalue()
 
 

@@ -95,7 +95,7 @@ def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def touch_some(folder: Path, random: np.random.Generator) -> None:
-    """Touch a part of the files of a folder and move a few of them."""
+    """Touch a part of the files of a folder and move a few of them; good songs keep their names."""
     for parent, _, names in os.walk(folder):
         for name in sorted(names):
             path = Path(parent, name)
@@ -103,7 +103,7 @@ def touch_some(folder: Path, random: np.random.Generator) -> None:
                 choice = random.random()
                 if choice < 0.5:
                     os.utime(path, (1_600_000_000, 1_600_000_000))
-                elif choice < 0.6 and len(os.fsencode(name)) < 240:
+                elif choice < 0.6 and len(os.fsencode(name)) < 240 and not name.startswith("good"):
                     os.replace(path, path.with_name("m" + name))
 
 
