@@ -182,7 +182,8 @@ def _upload(client: Client, random: np.random.Generator, kind: str, length: int,
     path = str(random.choice(["/api/v1/query", "/api/v1/query", LISTENS]))
     with client.connect() as connection:
         with contextlib.suppress(OSError):
-            connection.sendall(client.head("POST", path, Content_Type=kind, Content_Length=str(length)) + b"\r\n")
+            head = client.head("POST", path, Content_Type=kind, Content_Length=str(length), Connection="close")
+            connection.sendall(head + b"\r\n")
             connection.sendall(data)
         is_complete = len(data) >= length
         said, _ = read_to_end(connection, 60.0 if is_complete else 0.2) if random.integers(4) else (b"", False)

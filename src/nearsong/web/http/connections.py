@@ -31,7 +31,7 @@ MAX_HEAD_BYTES = 65_536
 MAX_FILES = 65_536
 SPARE_FILES = 256
 MIN_CONNECTIONS = 32
-ROOM_SHARE = 1 / 16
+CLOSED_SHARE = 1 / 16
 """Share of all connections that is closed at once when there are too many: seldom is cheaper than one by one."""
 
 
@@ -91,9 +91,9 @@ class HeadTimeoutProtocol(H11Protocol):
         self._opened = self.loop.time()
         self._start_timer()
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            self._make_room(max(1, int(self.limit_concurrency * ROOM_SHARE)))
+            self._close_some(max(1, int(self.limit_concurrency * CLOSED_SHARE)))
 
-    def _make_room(self, n: int) -> None:
+    def _close_some(self, n: int) -> None:
         """Close some connections of the address that has most."""
         others = [one for one in self.connections if isinstance(one, HeadTimeoutProtocol) and one is not self]
         [(busiest, _)] = Counter(map(_address_of, others)).most_common(1)
