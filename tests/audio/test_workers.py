@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -37,6 +38,8 @@ def trick(path):
         os._exit(3)
     if name == "hang":
         time.sleep(600)
+    if name == "nap":
+        time.sleep(1.5)
     if name == "tell and hang":
         os.write(1, b"%d\\n" % os.getpid())
         time.sleep(600)
@@ -123,6 +126,12 @@ def test_a_file_that_takes_too_long_is_left_out(tricks):
     assert str(found["hang"]) == "hang: took longer than 2.0 s to read and was skipped."
     assert found["a"][0] == "a"
     assert found["b"][0] == "b"
+
+
+def test_a_clock_that_jumps_ends_no_file(tricks, monkeypatch):
+    years = count(1)
+    monkeypatch.setattr(time, "time", lambda: 3e7 * next(years))
+    assert dict(map_audio_files(tricks.trick, ["nap"], workers=1, timeout=600.0))["nap"][0] == "nap"
 
 
 def test_what_decoders_say_does_not_reach_the_terminal(tricks, capfd):

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -18,6 +19,7 @@ from multiprocessing import forkserver
 from typing import Any, Generic, Self, TypeVar
 
 import pebble
+import pebble.pool.process
 from threadpoolctl import threadpool_limits
 
 from nearsong.errors import (
@@ -46,6 +48,16 @@ _POLL_SECONDS = 0.5
 
 MEMORY_BYTES = 2 << 30
 """Memory that a worker of `map_audio_files` may take beyond that of an idle one (docs/decisions/0022-limits.md)."""
+
+
+class _MonotonicTime:
+    """What pebble uses of `time`, by a clock that nobody sets: its limits would follow the time of day."""
+
+    sleep = staticmethod(time.sleep)
+    time = staticmethod(time.monotonic)
+
+
+vars(pebble.pool.process)["time"] = _MonotonicTime
 
 _IMPORTABLE = "the function and its results must be importable"
 
