@@ -29,6 +29,10 @@ class ArtistMeans(Projector):
     def rank(self) -> int:
         return int(self.basis.shape[1])
 
+    @property
+    def is_zero(self) -> bool:
+        return not self.basis.any()
+
     def check(self, encoder: SongEncoder) -> None:
         assert encoder.n_dimensions == len(self.basis)
 

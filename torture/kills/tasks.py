@@ -198,7 +198,6 @@ class KilledModelExport(KilledTask):
 
     name = "models export"
     phases = ("starting", "export model")
-    smoke_phases = ("export model",)
     OLD = b"an older export"
 
     def prepare(self, folder: Path) -> None:

@@ -77,7 +77,7 @@ def hash_of(artist: str) -> bytes:
 def test_every_change_of_a_song_marks_its_artists_for_models_that_depend_on_them(store, encoders):
     with store.writing() as connection:
         models = [
-            store.models.add(connection, "learned", [encoder], b"", {}, uses_artists=uses_artists)
+            store.models.add(connection, "learned", [encoder], bytes([uses_artists]), {}, uses_artists=uses_artists)
             for encoder, uses_artists in ((encoders[0], True), (encoders[1], True), (encoders[0], False))
         ]
 

@@ -273,7 +273,8 @@ def test_everything_is_tidied_up_once_however_a_job_ends(tricks):
 
 
 def test_a_training_runs_and_says_what_it_does_and_what_it_found(jobs, trained, monkeypatch):
-    before = trained.active_model
+    before = next(row.id for row in trained.models() if row.kind == "native")
+    trained.use_model(before)
     reports, read = [], jobs._read_event
     monkeypatch.setattr(jobs, "_read_event", lambda job, line: reports.append(json.loads(line)) or read(job, line))
     job = jobs.wait(jobs.add(Train())[0].id, 80)

@@ -1,8 +1,8 @@
 """The library for existing players: the Subsonic protocol with OpenSubsonic's extensions, below ``/rest``.
 
 A method is ``/rest/NAME`` or ``/rest/NAME.view``, called by GET or with a form. Errors are in the body, with HTTP
-status 200, as the protocol defines; an unknown method is also a 404, and what may work a moment later also a 503 with
-``Retry-After``.
+status 200, as the protocol defines; an unknown method is also a 404, and a write that may work a moment later also a
+503 with ``Retry-After``.
 """
 
 from collections.abc import Awaitable, Callable
@@ -71,16 +71,21 @@ async def rest(request: Request, name: str) -> Response:
     except ApiError as error:
         return failed(parameters.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
     except NearsongError as error:
-        return failed(parameters.text("f"), _failure_of(error))
+        return failed(
+            parameters.text("f"), _failure_of(error, is_write=name.removesuffix(".view") in WRITING_METHODS)
+        )
     except OSError as error:
         if not is_disk_full(error):
             raise
         return failed(parameters.text("f"), ProtocolError(GENERAL, disk_words(error)))
 
 
-def _failure_of(error: NearsongError) -> ProtocolError:
+def _failure_of(error: NearsongError, *, is_write: bool) -> ProtocolError:
     if isinstance(error, DatabaseError) and error.transient:
-        return ProtocolError(GENERAL, words_of(error), 503, RETRY_SOON)
+        status = (
+            503 if is_write else 200
+        )  # many players show the message of a 200 only, and repeat writes after a 503
+        return ProtocolError(GENERAL, words_of(error), status, RETRY_SOON)
     return ProtocolError(NOT_FOUND if isinstance(error, _MISSING) else GENERAL, words_of(error))
 
 
