@@ -15,6 +15,7 @@ from nearsong.library import Library
 from nearsong.web.app import create_app
 from nearsong.web.http.connections import HeadTimeoutProtocol, file_limit, max_connections, raise_file_limit
 from nearsong.web.http.logs import filter_logs
+from nearsong.web.service.memory import use_few_heaps
 from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
 
@@ -46,6 +47,7 @@ def serve(
     """
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     raise_file_limit()
+    use_few_heaps()
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
     # BLAS threads wait for each other in busy loops, which takes processor time from requests

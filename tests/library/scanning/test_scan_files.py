@@ -200,3 +200,17 @@ def test_an_interrupted_scan_keeps_what_it_has_written(store, music, encoder, an
     report = scan(store)  # the folder is known
     check(store, report, encoder)
     assert (report.unchanged, report.added) == (3, 3)
+
+
+def test_files_are_looked_at_while_others_may_write(store, scanned, music, analysed, monkeypatch):
+    looked = []
+
+    def look(path, *facts):
+        with store.writing():  # refused where this thread has the lock already
+            looked.append(path)
+        return False
+
+    monkeypatch.setattr(scanning, "is_same_content", look)
+    os.rename(music / "Artist 0" / "Song 0.wav", music / "Renamed.wav")
+    scanned(unchanged=5, moved=1)
+    assert looked == [str(music / "Artist 0" / "Song 0.wav")]

@@ -199,7 +199,7 @@ def _matches(store: Store, table: VectorTable, songs: list[Song]) -> dict[int, i
     if table.kind == "content":
         known = {song.id for song in songs}
         with store.writing() as connection:
-            found = [(same.id, rows[key]) for key in rows for same in store.songs.with_content(connection, key)]
+            found = [(same.id, rows[key]) for key in rows for same in store.songs.with_content(key, connection)]
         return {song: row for song, row in found if song in known}
     roots = store.songs.roots()
     found_rows = {song.id: _row_of_path(song.path, roots, rows) for song in songs}

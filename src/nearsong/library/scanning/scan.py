@@ -274,10 +274,12 @@ class _Scan:
     def _recognise_content(self, file: FoundFile, content: str, tags: Tags) -> bool:
         """Write a file whose content is known, and return whether it needs no analysis."""
         songs = self.store.songs
-        if not songs.has_content(content):
+        before = songs.with_content(content)
+        if not before:
             return False
+        gone = self._first_gone(before, file, content)  # files are looked at before anyone has to wait for the lock
         with self.store.writing() as connection:
-            same = songs.with_content(connection, content)
+            same = songs.with_content(content, connection)
             here = next((song for song in same if song.path == file.path), None)
             if here is not None:
                 if songs.touch(connection, here.id, file.size, file.modified, tags):
@@ -288,8 +290,7 @@ class _Scan:
                 else:
                     self.report.unchanged += is_complete
                 return is_complete
-            gone = (song for song in same if not is_same_content(song.path, song.size, song.modified, content))
-            moved = next(gone, None)
+            moved = next((song for song in same if (song.id, song.path) == gone), None)
             if moved is not None:
                 if songs.move(connection, moved.id, file.path, file.size, file.modified, tags):
                     self.embedder.embed(connection, moved.id, moved.analysed)
@@ -310,6 +311,14 @@ class _Scan:
             self.embedder.embed(connection, songs.put(connection, copy), copy.vectors)
             self.report.copied += 1
             return True
+
+    @staticmethod
+    def _first_gone(songs: list[SameContent], file: FoundFile, content: str) -> tuple[int, str] | None:
+        """Return id and path of the first song whose file is not there any more; None if a file is one of them."""
+        if any(song.path == file.path for song in songs):
+            return None
+        gone = (song for song in songs if not is_same_content(song.path, song.size, song.modified, content))
+        return next(((song.id, song.path) for song in gone), None)
 
     # ---- writing
 

@@ -91,14 +91,11 @@ class SongTable(SongVectors):
         row = connection.execute(sa.select(*_FILE_FACTS).where(songs.c.path_key == path_key(path))).first()
         return None if row is None else KnownFile(*row, _analysed(connection, row.id))
 
-    def has_content(self, content: str) -> bool:
-        """Return whether the file of a song has or had this content."""
-        query = sa.select(songs.c.id).where(songs.c.content == content, songs.c.problem == "").limit(1)
-        with self._database.reading() as connection:
-            return connection.execute(query).first() is not None
-
-    def with_content(self, connection: Connection, content: str) -> list[SameContent]:
-        """Return songs whose file has this content, by id."""
+    def with_content(self, content: str, connection: Connection | None = None) -> list[SameContent]:
+        """Return songs whose file has or had this content, by id."""
+        if connection is None:
+            with self._database.reading() as reader:
+                return self.with_content(content, reader)
         columns = (songs.c.id, songs.c.path, songs.c.size, songs.c.modified, songs.c.seconds, songs.c.damage)
         query = sa.select(*columns).where(songs.c.content == content, songs.c.problem == "").order_by(songs.c.id)
         return [

@@ -23,6 +23,7 @@ from nearsong.web.media.covers import Covers
 from nearsong.web.media.uploads import Uploads
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
+from nearsong.web.service.memory import give_back_memory
 from nearsong.web.service.metrics import Metrics
 from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
 from nearsong.web.settings import ServeSettings
@@ -37,6 +38,9 @@ POLL_SECONDS = 1.0
 
 GATHER_SECONDS = 600.0
 """How often recorded plays become listens; each time, everything computed from listens is computed again."""
+
+TRIM_SECONDS = 20.0
+"""How often freed memory goes back to the system: replaced snapshots and the work on answers leave some."""
 
 PLAYS_PER_MINUTE = 1_000
 """Plays that one address may report; a player that was offline reports many at once."""
@@ -99,7 +103,7 @@ class Service:
         self._snapshot: Snapshot | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._gathered = time.monotonic()
+        self._gathered = self._trimmed = time.monotonic()
         self.metrics.watch(self)
 
     @property
@@ -191,6 +195,9 @@ class Service:
             snapshot.warm()  # the first one, while it serves requests already
         if time.monotonic() - self._gathered >= GATHER_SECONDS:
             self._gather_plays()
+        if time.monotonic() - self._trimmed >= TRIM_SECONDS:
+            self._trimmed = time.monotonic()
+            give_back_memory()
         return ended
 
     def _gather_plays(self) -> None:
