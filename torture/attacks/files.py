@@ -54,7 +54,7 @@ class Files(Attack):
         Defect(
             name="files that cannot be read are forgotten",
             file="nearsong/library/scanning/scan.py",
-            old="        self.report.unreadable.append((file.path, reason))\n",
+            old="        self.report.unreadable.append((file.path, error.reason))\n",
             new="",
         ),
         Defect(

@@ -19,6 +19,7 @@ from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
 from nearsong.library.training.wording import SEEN, sentences
 from nearsong.model import CodewordEncoder, MetricProjector, Projection, Quantizer, SimilarityModel, learn_projection
 from nearsong.model.held_out import ListeningData, Ranking, Split, make_split
+from waiting import wait_for
 
 V = 24
 QUICK = TrainingSettings(losses=("auc",), Cs=(1e2, 1e3), n_splits=3, methods=("paper",))
@@ -282,7 +283,7 @@ def test_ctrl_c_ends_every_fit_and_leaves_no_thread(encoder, data, monkeypatch):
         fit_model(encoder, data, replace(QUICK, n_splits=4))
     interrupt.join()
     assert ended == []
-    assert threading.active_count() == before
+    wait_for(lambda: threading.active_count() == before)  # a thread that has just ended may be counted for a moment
 
 
 def test_evaluation_measures_again_and_decides_nothing(encoder, data, trained):

@@ -2,7 +2,9 @@
 
 from playwright.sync_api import Page, expect
 
+import music_library
 from browsing import LONG, ask, remember, rows
+from nearsong.library import Library
 
 NAMES = {
     "random": "Chance",
@@ -59,8 +61,10 @@ def test_who_it_was_learned_from_and_what_nobody_played_are_shown(visit, served)
         expect(rows(page, "#cold-start").first).to_be_visible()
 
 
-def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_server, visit):
+def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_server, visit, tmp_path):
     before = ask(own_server, "/model")
+    with Library.open(tmp_path / "library.sqlite") as library:  # with the same listens it would be the same model
+        library.import_listens(music_library.write_listens(tmp_path / "more.csv", seed=1))
     page = visit(own_server, "#/quality")
     expect(page.locator("#quality-headline")).to_be_visible()
     seen = remember(page, "#training .progress-words")
