@@ -327,3 +327,11 @@ def test_a_version_that_is_a_long_text_is_shown_shortened(saved):
     rewrite(saved, lambda header, arrays: ({**header, "version": "x" * 1_000}, arrays))
     with pytest.raises(ModelFileError, match="has format '" + "x" * 40 + "', which this nearsong does not read"):
         SimilarityModel.load(saved)
+
+
+def test_a_long_text_in_a_header_does_not_make_a_long_message(saved):
+    features = {"name": "delta_mfcc", "parameters": {"sample_rate": "x" * 100_000}}
+    rewrite(saved, lambda header, arrays: (with_encoder(header, features=features), arrays))
+    with pytest.raises(ModelFileError, match="do not fit together") as caught:
+        SimilarityModel.load(saved)
+    assert len(str(caught.value)) < 1000

@@ -21,6 +21,9 @@ from torture.processes import Victim
 
 MIN_KILLS_A_PHASE = 20
 EARLY_PHASE = "fitting the encoder"
+MAX_ATTEMPTS = 3
+"""Kills that may miss a short phase; each comes earlier than the last."""
+
 MAX_EARLY_KILLS = 40
 """More kills than there are songs to learn from: a scan that loses nothing needs fewer attempts."""
 
@@ -132,18 +135,29 @@ def run_chain(task: KilledTask, folder: Path, phases: Sequence[str], random: np.
     kills: Counter[str] = Counter()
     task.prepare(folder)
     for phase in phases:
-        victim = Victim(task.command(folder))
-        try:
-            if phase != "starting" and not victim.wait_for_stage(phase):
-                continue  # an earlier run had passed this phase for good
-            time.sleep(random.random() * task.seconds_of(phase))
-            has_ended = victim.has_ended
-        finally:
-            stage = victim.kill(whole_group=random.random() < 0.5)
-        if not has_ended and stage != "ended":
+        for attempt in range(MAX_ATTEMPTS):
+            seconds = random.random() * task.seconds_of(phase) / 2 ** (attempt + 1)
+            stage = _kill_in(task, folder, phase, seconds, whole_group=random.random() < 0.5)
+            if stage is None:
+                break  # an earlier run had passed this phase for good
             kills[f"{task.name}: {task.phase_of(stage)}"] += 1
-        task.check_killed(folder)
+            task.check_killed(folder)
+            if task.phase_of(stage) == phase:
+                break
     Victim(task.command(folder)).wait()
     changed = difference(task.reference, task.contents(folder))
     check(not changed, f"after kills in {', '.join(kills) or 'no phase'}: {changed}")
     return {"kills": dict(kills)}
+
+
+def _kill_in(task: KilledTask, folder: Path, phase: str, seconds: float, *, whole_group: bool) -> str | None:
+    """Start a task and kill it some seconds into a phase; return the stage that it was in, None if it had ended."""
+    victim = Victim(task.command(folder))
+    try:
+        if phase != "starting" and not victim.wait_for_stage(phase):
+            return None
+        time.sleep(seconds)
+        has_ended = victim.has_ended
+    finally:
+        stage = victim.kill(whole_group=whole_group)
+    return None if has_ended or stage == "ended" else stage

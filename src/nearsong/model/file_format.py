@@ -21,6 +21,9 @@ FORMAT = "nearsong model"
 VERSION = 4
 _HEADER = "header"
 
+MAX_REASON_CHARACTERS = 300
+"""Length of a message about the content of a file."""
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 Model = TypeVar("Model")
 
@@ -65,7 +68,8 @@ def _built(file: Any, name: str, build: Callable[[Mapping[str, Any], Arrays], Mo
         _check_numbers(header, arrays)
         return build(header, arrays)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{name}: its parts do not fit together ({error}); train it again.") from error
+        reason = " ".join(str(error)[:MAX_REASON_CHARACTERS].split())  # it may quote what a forged file says
+        raise ModelFileError(f"{name}: its parts do not fit together ({reason}); train it again.") from error
 
 
 def _check_numbers(header: Mapping[str, Any], arrays: Arrays) -> None:
