@@ -62,6 +62,7 @@ class Victim:
         )
         self.stage = "starting"
         self.done = 0
+        self.first_done: dict[str, int] = {}
         self.stage_seconds: dict[str, float] = {}
         self._stage_began = time.monotonic()
         self.result: Any = None
@@ -80,6 +81,7 @@ class Victim:
                 event = json.loads(line)
                 self._begin(event.get("stage", self.stage))
                 self.done = event.get("done", 0)
+                self.first_done.setdefault(self.stage, self.done)
                 self.result = event.get("result", self.result)
         with self._changed:
             self._begin("ended")

@@ -42,18 +42,6 @@ class Kill(Attack):
             new="            known = None\n",
         ),
         Defect(
-            name="a history counts before it is complete",
-            file="nearsong/library/store/listens.py",
-            old='"complete": False, "imported"',
-            new='"complete": True, "imported"',
-        ),
-        Defect(
-            name="a model is active before its embeddings",
-            file="nearsong/library/models/lifecycle.py",
-            old="            if n_embedded is None:\n",
-            new="            store.models.set(connection, ACTIVE, model_id)\n            if n_embedded is None:\n",
-        ),
-        Defect(
             name="a killed training leaves its model twice",
             file="nearsong/library/store/models.py",
             old="        if same is not None:\n",
@@ -118,7 +106,8 @@ def run_early(task: KilledTask, folder: Path, n_steps: int, random: np.random.Ge
         try:
             if not victim.wait_for_stage(EARLY_PHASE, done + n_steps + int(random.integers(4))):
                 break
-            check(victim.done > done, f"after {n_kills} kills a scan is where it was: {done} samples")
+            first = victim.first_done[EARLY_PHASE]
+            check(first > done, f"after {n_kills} kills a scan began with sample {first}, though it had {done}")
             done = victim.done
         finally:
             victim.kill()
