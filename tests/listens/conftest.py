@@ -3,6 +3,7 @@
 import pytest
 
 from nearsong.listens import open_listens
+from nearsong.listens.records import Action
 
 
 @pytest.fixture
@@ -26,14 +27,17 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def listens():
-    """Return all listens of a file as a list of (user, artist, title, plays, time)."""
-    return all_listens
+    """Return all listens of a file, or rows of another action, as a list of (user, artist, title, plays, time)."""
+    return all_rows
 
 
-def all_listens(path, format=None, user="me", on_bad_row=None):
+def all_rows(path, format=None, user=None, on_bad_row=None, action=Action.LISTEN, counts=None):
     found = []
-    for block in open_listens(path, format).blocks(on_bad_row=on_bad_row, user=user):
-        for who, what, plays, time in zip(block.user, block.item, block.plays, block.time, strict=True):
+    for block in open_listens(path, format).blocks(on_bad_row=on_bad_row, user=user, counts=counts):
+        actions = block.action if block.action is not None else [Action.LISTEN] * len(block)
+        columns = (block.user, block.item, block.plays, block.time, actions)
+        for who, what, plays, time, told in zip(*columns, strict=True):
             track = block.tracks[what]
-            found.append((block.users[who], track.artist, track.title, float(plays), int(time)))
+            if told == action:
+                found.append((block.users[who], track.artist, track.title, float(plays), int(time)))
     return found

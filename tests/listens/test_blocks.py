@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from nearsong.errors import ListensError
 from nearsong.listens import BLOCK_ROWS, open_listens
-from nearsong.listens.blocks import Batch, BlockBuilder, clean, clean_mbid
+from nearsong.listens.blocks import Batch, BlockBuilder
+from nearsong.listens.numbering import TrackNumbers, UserNumbers, clean, clean_mbid
 
 MBID = "b10bbbfc-cf9e-42e0-be17-e2c3e1d2600d"
 
@@ -140,3 +141,20 @@ def test_what_is_no_mbid_is_empty(text):
 @pytest.mark.parametrize("text", [MBID, MBID.upper(), f" {MBID} ", f"https://musicbrainz.org/recording/{MBID}?x=1"])
 def test_an_mbid_is_found_in_its_dress(text):
     assert clean_mbid(text) == MBID
+
+
+odd_names = st.text("ab \n\0é\xa0\u3000\ud800", max_size=3)
+
+
+@given(st.lists(odd_names, unique=True, min_size=1, max_size=5), odd_names, odd_names)
+def test_names_that_are_added_together_get_the_numbers_of_names_one_by_one(names, known, title):
+    together, one_by_one = UserNumbers(), UserNumbers()
+    tracks_together, tracks_one_by_one = TrackNumbers(), TrackNumbers()
+    assert together[known] == one_by_one[known]
+    keys = [(name, title, "", "") for name in names]
+    together.add_new(names)
+    tracks_together.add_new(keys)
+    assert [together[name] for name in names] == [one_by_one[name] for name in names]
+    assert [tracks_together[key] for key in keys] == [tracks_one_by_one[key] for key in keys]
+    assert vars(together) == vars(one_by_one)
+    assert vars(tracks_together) == vars(tracks_one_by_one)

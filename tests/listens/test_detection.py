@@ -1,14 +1,19 @@
 """Which files are listening histories, found in folders, in zips, under odd names."""
 
+import contextlib
 import gzip
 import io
 import json
 import zipfile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError, ListensError
 from nearsong.listens import FORMATS, ListenFile, blocks, find_listen_files, open_listens, sources
+from nearsong.listens.detection import detect_source, members_of
+from nearsong.listens.sources import SourceFile, opened_zip
 
 CSV = "user,artist,plays\nann,Björk,3\n"
 STREAMS = [{"endTime": "2023-01-31 12:34", "artistName": "Björk", "trackName": "Jóga", "msPlayed": 60000}]
@@ -55,7 +60,7 @@ def test_content_goes_before_the_ending(write, name):
         ("a.csv", b" \n\n", "a.csv is empty"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "a.csv.gz is empty"),
         ("README.txt", b"Hello,\nthis is my music.\n", "README.txt is not a recognised listening history"),
-        ("a.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00", "a.csv is not a listening history: it is neither a text file"),
+        ("a.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00", "a.csv is not a listening history: it is neither text"),
         ("a.csv", b"x" * 300_000, "a.csv is not a recognised listening history"),
         ("a.zip", zipped({}), "a.zip is a zip file without a recognised listening history."),
         ("a.zip", zipped({"x.txt": "hello"}), "a.zip is a zip file without a recognised listening history: .*x.txt"),
@@ -87,7 +92,7 @@ def test_a_zip_is_one_kind_of_history(write, listens):
         }),
     )  # fmt: skip
     assert open_listens(path) == ListenFile(path, "spotify-account", "events")
-    assert listens(path) == [("me", "Björk", "Jóga", 1, 1675168440)] * 2
+    assert listens(path) == [("me", "Björk", "Jóga", 1, 1675168380)] * 2
     assert open_listens(path, "spotify-playlists") == ListenFile(path, "spotify-playlists", "playlists")
     assert listens(path, format="spotify-playlists") == [("x", "A", "B", 1, 0)]
 
@@ -111,8 +116,8 @@ def test_packed_files_in_a_zip_are_unpacked(write, listens):
 
 
 def test_an_unknown_format_lists_the_known_ones(write):
-    with pytest.raises(InvalidInputError, match=r"format='itunes' is unknown; choose one of csv, json, jspf"):
-        open_listens(write("a.csv", CSV), "itunes")
+    with pytest.raises(InvalidInputError, match=r"format='winamp' is unknown; choose one of apple-activity, apple"):
+        open_listens(write("a.csv", CSV), "winamp")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -132,3 +137,27 @@ def test_a_block_comes_before_the_file_is_read_to_its_end(write, monkeypatch):
     assert max(read) < 0.2
     assert sum(len(block) for block in stream) > 18_000
     assert max(read) == 1
+
+
+starts = st.sampled_from(
+    ["user,artist,plays", "artist\ttitle\tuts", "sep=;", "#EXTM3U", "# a comment", "song,artist,genre", "", " "]
+)
+bodies = st.sampled_from(
+    ["", "\n", "\n \xa0\n", "\nann,A,3\n", "\nA\tB\t1700000000\n", "\nuser;artist\nann;A\n", "\n\0,A,1\n"]
+)
+
+
+@given(st.lists(st.tuples(starts, bodies, st.sampled_from([".csv", ".txt", ".m3u"])), min_size=1, max_size=6))
+def test_a_file_of_a_zip_is_detected_as_it_is_alone_whatever_is_before_it(folder, files):
+    path = folder / "many.zip"
+    path.write_bytes(zipped({f"{n}{ending}": start + body for n, (start, body, ending) in enumerate(files)}))
+    with opened_zip(SourceFile(path)) as archive:
+        expected = set()
+        for name in sources.zip_members(archive):
+            with contextlib.suppress(ListensError):
+                expected.update((name, *found) for found in detect_source(SourceFile(path, name)))
+        try:
+            found = {(part.member, format, kind) for part, format, kind in members_of(archive)}
+        except ListensError:
+            found = set()
+    assert found == expected

@@ -8,7 +8,9 @@ import pytest
 
 from nearsong.errors import ListensError
 from nearsong.listens import MIN_PLAY_MS, json_records, open_listens, sources
-from nearsong.listens.listenbrainz import listen_row
+from nearsong.listens.blocks import RowCounts
+from nearsong.listens.records import Action
+from nearsong.listens.services.listenbrainz import listen_row
 
 SENT = "b10bbbfc-cf9e-42e0-be17-e2c3e1d2600d"
 MATCHED = "3bd73256-3905-4f3a-97e2-8b341527f805"
@@ -20,8 +22,9 @@ def listen(artist="Björk", title="Jóga", time=MOMENT, **more):
 
 
 def stream(artist="Björk", title="Jóga", ms=MIN_PLAY_MS, **more):
+    """Make a stream that ended half a minute after MOMENT."""
     return {
-        "ts": "2023-01-31T12:34:00Z",
+        "ts": "2023-01-31T12:34:30Z",
         "ms_played": ms,
         "master_metadata_track_name": title,
         "master_metadata_album_artist_name": artist,
@@ -89,17 +92,20 @@ def test_the_zip_of_an_export_is_read_and_names_its_user(write, listens):
     assert len(list(open_listens(path).blocks())) == 1  # small files share a block
 
 
-def test_spotify_account_history_without_skips_and_unknowns(write, listens):
-    reported = []
+def test_short_streams_of_spotify_are_skips_and_unknown_ones_are_left_out(write, listens):
+    reported, counts = [], RowCounts()
     records = [old_stream(), old_stream(ms=29_999), old_stream("Unknown Artist", "Unknown Track"), old_stream("")]
     path = write("StreamingHistory_music_0.json", json.dumps(records, indent=2))
     assert (open_listens(path).format, open_listens(path).kind) == ("spotify-account", "events")
-    assert listens(path, user="ann", on_bad_row=reported.append) == [("ann", "Björk", "Jóga", 1, MOMENT)]
+    row = ("ann", "Björk", "Jóga", 1, MOMENT - 30)  # when it began: the file has the minute in which it ended
+    assert listens(path, user="ann", on_bad_row=reported.append, counts=counts) == [row]
+    assert listens(path, user="ann", action=Action.SKIP) == [row]
     assert reported == []
+    assert (counts.read, counts.left_out, counts.total) == (2, {"without artist or title": 2}, 4)
 
 
-def test_spotify_extended_history_without_skips_and_podcasts(write, listens):
-    reported = []
+def test_short_streams_of_the_extended_history_are_skips_and_podcasts_are_left_out(write, listens):
+    reported, counts = [], RowCounts()
     records = [
         stream(None, None, episode_name="Talk", episode_show_name="Show"),
         stream(username="ann"),
@@ -109,11 +115,13 @@ def test_spotify_extended_history_without_skips_and_podcasts(write, listens):
     ]
     path = write("Streaming_History_Audio_2023_1.json", json.dumps(records))
     assert (open_listens(path).format, open_listens(path).kind) == ("spotify-extended", "events")
-    assert listens(path, on_bad_row=reported.append) == [
+    assert listens(path, on_bad_row=reported.append, counts=counts) == [
         ("ann", "Björk", "Jóga", 1, MOMENT),
         ("me", "Björk", "Jóga", 1, MOMENT),
     ]
+    assert listens(path, action=Action.SKIP) == [("me", "Björk", "Jóga", 1, MOMENT)]
     assert reported == []
+    assert (counts.read, counts.left_out, counts.total) == (3, {"podcasts, audiobooks and videos": 2}, 5)
 
 
 def test_podcasts_alone_and_other_files_of_spotify_are_no_history(write):

@@ -149,7 +149,7 @@ def test_xspf_that_is_cut_or_defines_entities_is_refused(write, listens):
 
 
 def test_other_xml_is_no_listening_history(write):
-    with pytest.raises(ListensError, match="is XML or HTML but not an XSPF playlist"):
+    with pytest.raises(ListensError, match="is XML or HTML but neither an XSPF playlist nor a library of iTunes"):
         open_listens(write("page.txt", "<html><body>hello</body></html>"))
 
 

@@ -27,7 +27,7 @@ plain_histories = st.lists(
 )
 
 
-def read_back(folder, name, content, format=None, user="me"):
+def read_back(folder, name, content, format=None, user=None):
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     reported = []
@@ -120,7 +120,7 @@ def test_listenbrainz(folder, history, shape, letters):
 @settings(max_examples=40)
 def test_spotify(folder, history):
     extended = [
-        {"ts": iso(time), "username": user, "ms_played": 30_000 + plays, "master_metadata_track_name": title,
+        {"ts": iso(time), "username": user, "ms_played": 30_000 + 1_000 * plays, "master_metadata_track_name": title,
          "master_metadata_album_artist_name": artist, "episode_name": None}
         for user, artist, title, plays, time in history
     ]  # fmt: skip
@@ -129,10 +129,10 @@ def test_spotify(folder, history):
         for _, artist, title, _, time in history
     ]
     assert read_back(folder, "h.json", json.dumps(extended)) == Counter(
-        (user, artist, title, 1.0, time) for user, artist, title, _, time in history
+        (user, artist, title, 1.0, time - 30 - plays) for user, artist, title, plays, time in history
     )
     assert read_back(folder, "h.json", json.dumps(account), user="ann") == Counter(
-        ("ann", artist, title, 1.0, minute(time)) for _, artist, title, _, time in history
+        ("ann", artist, title, 1.0, minute(time) - 30) for _, artist, title, _, time in history
     )
 
 

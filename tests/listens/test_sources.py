@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearsong.errors import ListensError
-from nearsong.listens import sources
+from nearsong.listens import sources, zips
 from nearsong.listens.sources import SourceFile, decode_lines, zip_members
 
 TEXT = "user,artist,plays\nann,Björk,3\nbob,Sigur Rós,4\n"
@@ -147,6 +147,36 @@ def test_a_zip_whose_list_cannot_be_read_is_refused_in_one_line(folder, old, new
     path.write_bytes(path.read_bytes().replace(old, new))
     with pytest.raises(ListensError, match="not a zip file"):
         zip_members(SourceFile(path))
+
+
+def test_the_list_of_a_zip_is_read_once_to_detect_its_files_and_once_to_read_them(folder, monkeypatch, listens):
+    path = folder / "some.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(300):
+            archive.writestr(f"{number}.csv", TEXT)
+    opened = []
+
+    class CountedZip(zipfile.ZipFile):
+        def __init__(self, *arguments):
+            opened.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(zips.zipfile, "ZipFile", CountedZip)
+    assert len(listens(path)) == 600
+    assert len(opened) == 2
+
+
+@pytest.mark.parametrize("head", [b"", b"user,artist,plays\nann,Bob,1\n", b"#EXTM3U\n", b'[{"artist": "A"},'])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b" \n"])
+def test_half_a_gigabyte_of_empty_lines_is_refused_before_it_is_unpacked(write, listens, head, end):
+    empty = gzip.compress(end * (1 << 20))
+    path = write("bomb.csv.gz", gzip.compress(head) + empty * (512 // len(end)))
+    read = []
+    with pytest.raises(ListensError, match="more than 1 million empty lines in a row; it is not a listening history"):
+        list(SourceFile(path, progress=lambda done, total: read.append(done / total)).utf8_chunks())
+    assert max(read) < 0.5
+    with pytest.raises(ListensError, match="empty"):
+        listens(path)
 
 
 def test_a_zip_of_very_many_files_is_refused(folder, monkeypatch):

@@ -1,8 +1,8 @@
 """Columns of a listening history as raw text -> numeric blocks; unusable rows are reported."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any
 
@@ -10,18 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import ListensError
-from nearsong.listens.records import ListenBlock, TrackName
+from nearsong.listens.numbering import Key, TrackNumbers, UserNumbers
+from nearsong.listens.records import ListenBlock
 from nearsong.listens.times import parse_times
 
 BLOCK_ROWS = 250_000
 BATCH_ROWS = 2_000  # small enough to stay in the CPU cache
 CHECKED_ROWS = 1_000
+MAX_NAMES = 1_000_000
+"""Users and track names that blocks share; beyond, they are numbered anew."""
+MAX_NAME_CHARACTERS = 1 << 26
 MAX_PLAYS = 1e9
 
 OnBadRow = Callable[[str], None]
-Key = tuple[str, str, str, str]
-
-_MBID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_Why = Callable[[int, bool, bool, bool], str]
+"""Row, and whether it has a user, an artist and plays -> why it is unusable."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Batch:
         None for one play per row.
     time : sequence of n, or None
         Any notation that ``parse_time`` accepts.
+    action : sequence of n Action, or None
+        None if all rows are listens.
     """
 
     artist: Sequence[str]
@@ -50,20 +55,86 @@ class Batch:
     artist_mbid: Sequence[str] | None = None
     plays: Sequence[Any] | None = None
     time: Sequence[Any] | None = None
+    action: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedBatch:
+    """Rows in columns, with the numbers that ``BlockBuilder`` gives users and tracks.
+
+    Attributes
+    ----------
+    user, item : arrays of n int
+        Numbers of users (None: all rows are of the file's user) and of tracks; -1 where the name is missing.
+    plays, time : arrays of n numbers, or None
+        As in a block; unusable values are negative or not a number.
+    numbers : array of n int
+        Line numbers, for messages.
+    reasons : mapping of int to str
+        Row -> why it cannot be read.
+    plays_text, time_text : callable
+        Row -> the field as in the file, for messages.
+    """
+
+    user: npt.NDArray[np.int32] | None
+    item: npt.NDArray[np.int32]
+    plays: npt.NDArray[np.float32] | None
+    time: npt.NDArray[np.int64] | None
+    numbers: npt.NDArray[np.int64]
+    reasons: Mapping[int, str]
+    plays_text: Callable[[int], str]
+    time_text: Callable[[int], str]
+
+
+@dataclass
+class RowCounts:
+    """What became of the rows of a file: each is read, left out for a reason, or unreadable.
+
+    Attributes
+    ----------
+    read : int
+        Rows in blocks.
+    left_out : Counter of str
+        Reason -> rows that are no listens to music, or tell nothing: podcasts, "now playing".
+    bad : int
+        Rows that cannot be read.
+    """
+
+    read: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    bad: int = 0
+
+    @property
+    def total(self) -> int:
+        """All rows of the file."""
+        return self.read + self.left_out.total() + self.bad
 
 
 class BlockBuilder:
-    """Collects rows into blocks of at most ``BLOCK_ROWS``, each with its own dictionary of users and names.
+    """Collects rows into blocks of at most ``BLOCK_ROWS``, which share their lists of users and track names.
 
     Parameters
     ----------
     on_bad_row : callable or None
         Called with a one-line message for every unusable row.
+    counts : RowCounts, optional
+        Where the rows are counted.
+
+    Attributes
+    ----------
+    numbering : int
+        Changes when users and track names are numbered anew, since there were very many of them.
+    table_names : object
+        What the reader of tables keeps from one table of a zip to the next.
     """
 
-    def __init__(self, on_bad_row: OnBadRow | None = None) -> None:
+    def __init__(self, on_bad_row: OnBadRow | None = None, counts: RowCounts | None = None) -> None:
         self._on_bad_row = on_bad_row
+        self.counts = RowCounts() if counts is None else counts
         self._parts: list[tuple[npt.NDArray[Any], ...]] = []
+        self.numbering = 0
+        self.table_names: object = None
+        self._begin_names()
         self._begin_block()
         self.begin("", "me")
 
@@ -79,33 +150,83 @@ class BlockBuilder:
         self._count(1, 1, self._message(number, why))
         self._report(self._message(number, why))
 
+    def leave_out(self, reason: str, n_rows: int = 1) -> None:
+        """Count rows that are readable but not used."""
+        self.counts.left_out[reason] += n_rows
+
     def add(self, batch: Batch) -> Iterator[ListenBlock]:
         """Add at most ``BATCH_ROWS`` rows; yield the current block first if they do not fit into it."""
         n = len(batch.artist)
-        if self._n_block + n > BLOCK_ROWS:
-            yield from self._flush()
-        if batch.user is None:
-            user = np.full(n, self._users[self._user], np.int32)
-        else:
-            user = np.fromiter(map(self._users.__getitem__, batch.user), np.int32, n)
+        yield from self.reserve(n)
+        user = None if batch.user is None else np.fromiter(map(self._users.__getitem__, batch.user), np.int32, n)
         item = np.fromiter(map(self._items.__getitem__, _keys(batch)), np.int32, n)
-        plays = np.ones(n, np.float32) if batch.plays is None else _parse_plays(batch.plays)
-        time = np.zeros(n, np.int64) if batch.time is None else parse_times(batch.time)
+        plays = None if batch.plays is None else parse_plays(batch.plays)
+        time = None if batch.time is None else parse_times(batch.time)
+        action = None if batch.action is None else np.array(batch.action, np.int8)
+
+        def why(i: int, has_user: bool, has_artist: bool, has_plays: bool) -> str:
+            shown_plays = None if batch.plays is None else batch.plays[i]
+            return _reason(has_user, has_artist, has_plays, shown_plays, "" if batch.time is None else batch.time[i])
+
+        columns = _Columns(user=user, item=item, plays=plays, time=time, action=action)
+        self._add(columns, batch.numbers, why, exactly=False)
+
+    def add_numbered(self, batch: NumberedBatch) -> None:
+        """Add rows after ``reserve`` for them; their names have the current numbers."""
+
+        def why(i: int, has_user: bool, has_artist: bool, has_plays: bool) -> str:
+            if i in batch.reasons:
+                return batch.reasons[i]
+            return _reason(has_user, has_artist, has_plays, batch.plays_text(i), batch.time_text(i))
+
+        columns = _Columns(user=batch.user, item=batch.item, plays=batch.plays, time=batch.time, action=None)
+        self._add(columns, batch.numbers, why, exactly=True)
+
+    def reserve(self, n_rows: int) -> Iterator[ListenBlock]:
+        """Yield the current block if it has no room for more rows or names."""
+        n_names = len(self._users.names) + len(self._items.tracks)
+        n_characters = self._users.n_characters + self._items.n_characters
+        if n_names > MAX_NAMES or n_characters > MAX_NAME_CHARACTERS:
+            yield from self._flush()
+            self._begin_names()
+        elif self._n_block + n_rows > BLOCK_ROWS:
+            yield from self._flush()
+
+    def user_numbers(self, labels: Sequence[str]) -> npt.NDArray[np.int32]:
+        """Return the numbers of users by their names as they are written, each given once; -1 for an empty one."""
+        self._users.add_new(labels)
+        return np.fromiter(map(self._users.__getitem__, labels), np.int32, len(labels))
+
+    def track_numbers(self, keys: Sequence[Key]) -> npt.NDArray[np.int32]:
+        """Return the numbers of tracks by artist, title and MBIDs as written, each once; -1 without an artist."""
+        self._items.add_new(keys)
+        return np.fromiter(map(self._items.__getitem__, keys), np.int32, len(keys))
+
+    def _add(
+        self, columns: "_Columns", numbers: Sequence[int] | npt.NDArray[np.int64], why: _Why, exactly: bool
+    ) -> None:
+        user, item, plays, time, action = columns.filled(self._users, self._user)
+        n = len(item)
         usable = (user >= 0) & (item >= 0) & (plays > 0) & (time >= 0)
         unusable = np.flatnonzero(~usable)
         messages = (
-            self._message(
-                batch.numbers[i], _reason(batch, i, bool(user[i] >= 0), bool(item[i] >= 0), bool(plays[i] > 0))
-            )
+            self._message(int(numbers[i]), why(i, bool(user[i] >= 0), bool(item[i] >= 0), bool(plays[i] > 0)))
             for i in unusable.tolist()
         )
         first = next(messages, "")
         # before the reports: a file of another format fails at once instead of being reported row by row
-        self._count(n, len(unusable), first)
+        n_first = CHECKED_ROWS - self._n_rows
+        if exactly and not self._is_checked and 0 < n_first < n:  # the same rows, however many came at once
+            n_bad = int(np.searchsorted(unusable, n_first))
+            self._count(n_first, n_bad, first)
+            self._count(n - n_first, len(unusable) - n_bad, first)
+        else:
+            self._count(n, len(unusable), first)
         for message in chain([first] if first else [], messages):
             self._report(message)
         self._n_block += n - len(unusable)
-        self._parts.append((user[usable], item[usable], plays[usable], time[usable]))
+        self.counts.read += n - len(unusable)
+        self._parts.append((user[usable], item[usable], plays[usable], time[usable], action[usable]))
 
     def end(self) -> None:
         """End a file; raise ``ListensError`` if most of its rows were unusable."""
@@ -119,6 +240,7 @@ class BlockBuilder:
     def _count(self, n_rows: int, n_bad: int, first_bad: str) -> None:
         self._n_rows += n_rows
         self._n_bad += n_bad
+        self.counts.bad += n_bad
         self._first_bad = self._first_bad or first_bad
         if not self._is_checked and self._n_rows >= CHECKED_ROWS:
             self._check_bad_rows()
@@ -138,83 +260,49 @@ class BlockBuilder:
         if self._on_bad_row is not None:
             self._on_bad_row(message)
 
+    def _begin_names(self) -> None:
+        self._users, self._items = UserNumbers(), TrackNumbers()
+        self.numbering += 1
+
     def _begin_block(self) -> None:
-        self._users, self._items, self._n_block = _Users(), _Items(), 0
+        self._n_block = 0
         self._parts.clear()
 
     def _flush(self) -> Iterator[ListenBlock]:
         if self._n_block:
-            user, item, plays, time = map(np.concatenate, zip(*self._parts, strict=True))
+            user, item, plays, time, action = map(np.concatenate, zip(*self._parts, strict=True))
             yield ListenBlock(
-                users=self._users.names, tracks=self._items.tracks, user=user, item=item, plays=plays, time=time
+                users=self._users.names,
+                tracks=self._items.tracks,
+                user=user,
+                item=item,
+                plays=plays,
+                time=time,
+                action=action if action.any() else None,
             )
         self._begin_block()
 
 
-def clean(text: str) -> str:
-    """Return a name stripped of white space and of characters that no database stores (NUL, lone surrogates)."""
-    text = text.strip()
-    if not text.isprintable():
-        text = text.replace("\0", "").encode("utf-8", "replace").decode().strip()
-    return text
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Rows as numbers; None for a column that the file does not have."""
 
+    user: npt.NDArray[np.int32] | None
+    item: npt.NDArray[np.int32]
+    plays: npt.NDArray[np.float32] | None
+    time: npt.NDArray[np.int64] | None
+    action: npt.NDArray[np.int8] | None
 
-def clean_mbid(text: str) -> str:
-    """Return the first MBID in the text, which may be a URL, in lower case; empty if there is none.
-
-    >>> clean_mbid("https://musicbrainz.org/recording/B10BBBFC-CF9E-42E0-BE17-E2C3E1D2600D")
-    'b10bbbfc-cf9e-42e0-be17-e2c3e1d2600d'
-    """
-    if len(text) == 36 and text[8:24:5] == "----" and text.islower() and text.isascii():
-        return text  # a cheap check that is good enough
-    match = _MBID.search(text.lower())
-    return match.group() if match else ""
-
-
-class _Users(dict[str, int]):
-    """Numbers users in order of appearance; -1 for an empty name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __missing__(self, label: str) -> int:
-        name = clean(label)
-        if not name:
-            number = -1
-        elif name != label:
-            number = self[name]
-        else:
-            number = len(self.names)
-            self.names.append(name)
-        self[label] = number
-        return number
-
-
-class _Items(dict[Key, int]):
-    """Numbers track names in order of appearance; -1 for a track without an artist."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tracks: list[TrackName] = []
-
-    def __missing__(self, key: Key) -> int:
-        artist, title, recording, artist_mbid = key
-        cleaned = (
-            clean(artist),
-            title and clean(title),
-            recording and clean_mbid(recording),
-            artist_mbid and clean_mbid(artist_mbid),
+    def filled(self, users: "UserNumbers", user: str) -> tuple[npt.NDArray[Any], ...]:
+        """Return all columns."""
+        n = len(self.item)
+        return (
+            np.full(n, users[user], np.int32) if self.user is None else self.user,
+            self.item,
+            np.ones(n, np.float32) if self.plays is None else self.plays,
+            np.zeros(n, np.int64) if self.time is None else self.time,
+            np.zeros(n, np.int8) if self.action is None else self.action,
         )
-        if not cleaned[0]:
-            number = -1
-        elif cleaned != key:
-            number = self[cleaned]
-        else:
-            number = len(self.tracks)
-            self.tracks.append(TrackName(*key))
-        self[key] = number
-        return number
 
 
 def _keys(batch: Batch) -> Iterable[Key]:
@@ -223,7 +311,7 @@ def _keys(batch: Batch) -> Iterable[Key]:
     return zip(batch.artist, *(empty if column is None else column for column in columns), strict=False)
 
 
-def _parse_plays(values: Sequence[Any]) -> npt.NDArray[np.float32]:
+def parse_plays(values: Sequence[Any]) -> npt.NDArray[np.float32]:
     """Return play counts; NaN for values that are not numbers or above `MAX_PLAYS`."""
     try:
         plays = np.fromiter(map(float, values), np.float64, len(values))
@@ -240,15 +328,14 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _reason(batch: Batch, i: int, has_user: bool, has_artist: bool, has_plays: bool) -> str:
+def _reason(has_user: bool, has_artist: bool, has_plays: bool, plays: Any, time: Any) -> str:
     """Return why a row is unusable."""
     if not has_artist:
         return "the artist is missing."
     if not has_user:
         return "the user is missing."
-    if not has_plays and batch.plays is not None:
-        return f"plays is {_shown(batch.plays[i])}; a number above 0 and of at most {MAX_PLAYS:.0e} is needed."
-    time = batch.time[i] if batch.time is not None else ""
+    if not has_plays:
+        return f"plays is {_shown(plays)}; a number above 0 and of at most {MAX_PLAYS:.0e} is needed."
     return f"the time is {_shown(time)}; seconds since 1970 or a date such as 2023-01-31 12:34 is needed."
 
 

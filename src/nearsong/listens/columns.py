@@ -26,7 +26,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     ),
     "time": (
         "uts", "unixtimestamp", "unixtime", "listenedat", "timestamp", "playedat", "scrobbledat", "ts", "time",
-        "datetime", "dateuts", "utctime", "endtime", "starttime", "playedon", "listentime", "dateplayed", "date",
+        "datetime", "dateuts", "utctime", "endtime", "starttime", "playedon", "listentime", "dateplayed", "timems",
+        "timestampms", "listenedatms", "playedatms", "playedatutc", "listenedatutc", "timestamputc", "listendate",
+        "playdate", "scrobbletime", "scrobbledate", "scrobbletimestamp", "scrobbledon",
+        "streamedat", "dateutc", "date",
     ),
     "recording_mbid": (
         "recordingmbid", "trackmbid", "songmbid", "mbidrecording", "mbidtrack", "musicbrainzrecordingid",
@@ -43,6 +46,15 @@ _TAGS = frozenset({"tag", "tags"})
 NEEDED = "an artist column, and ideally user, title, and plays or timestamp"
 
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in small letters and digits only.
+
+    >>> plain_name("Artist Name"), plain_name("artist_name")
+    ('artistname', 'artistname')
+    """
+    return _NOT_ALPHANUMERIC.sub("", name.lower())
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ def find_columns(names: Sequence[str]) -> ColumnNames | None:
     """
     index_of: dict[str, int] = {}
     for index, name in enumerate(names):
-        index_of.setdefault(_NOT_ALPHANUMERIC.sub("", name.lower()), index)
+        index_of.setdefault(plain_name(name), index)
     columns = {
         role: next((index_of[synonym] for synonym in synonyms if synonym in index_of), None)
         for role, synonyms in SYNONYMS.items()
@@ -131,7 +143,7 @@ def is_catalogue(names: Sequence[str], columns: ColumnNames) -> bool:
     >>> is_catalogue(names, find_columns(names)), is_catalogue(names[1:3], find_columns(names[1:3]))
     (True, False)
     """
-    plain = [_NOT_ALPHANUMERIC.sub("", name.lower()) for name in names]
+    plain = [plain_name(name) for name in names]
     if columns.user is None and columns.time is None and not _TAGS.isdisjoint(plain):
         return True  # a table of tags: artist, tag, count
     if any(index is not None for index in (columns.user, columns.plays, columns.time)):

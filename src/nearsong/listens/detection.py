@@ -1,144 +1,144 @@
-"""A file -> the format and kind of its listening history, detected from its content; readers by format."""
+"""A file -> the formats and kinds of the listening histories in it, detected from its content."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Sequence
 
 from nearsong.errors import ListensError
-from nearsong.listens.blocks import BlockBuilder
-from nearsong.listens.columns import NEEDED, ColumnNames, find_columns, is_catalogue, listed
-from nearsong.listens.json_records import FlatRecords, Shape, load_document, read_records, shape_of
-from nearsong.listens.layouts import LASTFM_1K, LASTFM_360K, find_layout
-from nearsong.listens.listenbrainz import read_listenbrainz
-from nearsong.listens.parquet import parquet_columns, read_parquet
-from nearsong.listens.playlists import PLAYLIST_FORMATS
-from nearsong.listens.playlists.to_blocks import read_playlist
-from nearsong.listens.records import ListenBlock
-from nearsong.listens.sources import SourceFile, decode_lines, zip_members
-from nearsong.listens.spotify import read_spotify_account, read_spotify_extended, read_spotify_playlists
-from nearsong.listens.tables import read_table
+from nearsong.listens.columns import NEEDED, ColumnNames, is_catalogue, listed, plain_name
+from nearsong.listens.formats.listen_format import Beginning, ListenFormat
+from nearsong.listens.formats.registry import ENDINGS, LISTEN_FORMATS
+from nearsong.listens.sources import SourceFile, zip_members
 
-ENDINGS = (
-    ".csv", ".tsv", ".txt", ".parquet", ".json", ".jsonl", ".ndjson", ".zip",
-    ".csv.gz", ".tsv.gz", ".txt.gz", ".json.gz", ".jsonl.gz", ".ndjson.gz",
-    *(ending for playlist in PLAYLIST_FORMATS.values() for ending in playlist.endings),
-)  # fmt: skip
+KINDS = ("events", "counts", "playlists")
+"""Kinds of histories, the most useful first."""
 
-Reader = Callable[[SourceFile, BlockBuilder, str], Iterator[ListenBlock]]
+MIN_SHARED_NAMES = 2
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 1_000
+"""Headers of tables whose format is kept while the files of a zip are detected: how many, and how long."""
 
-_DELIMITERS_OF = {"csv": (",", ";", "|"), "tsv": ("\t",), "lastfm-csv": (",", ";", "\t")}
-_TABLE_ENDINGS = (".csv", ".tsv", ".txt")
-_KINDS = ("events", "counts", "playlists")  # in order of preference, for a zip with several
+_OTHER_STARTS = (b"#", b"<", b"{", b"[")
+_LETTER = re.compile(rb"[!-~]")
+
+Detected = tuple[str, str]
+"""Format and kind of a history."""
+
+Part = tuple[SourceFile, str, str]
+"""A source with format and kind; a zip has several."""
 
 
-def _read_described(source: SourceFile, builder: BlockBuilder, user: str, format: str) -> Iterator[ListenBlock]:
-    """Read a table whose layout is detected from its header or its rows."""
-    yield from read_table(source, builder, user, find_layout(source, _DELIMITERS_OF[format]))
+def detect_source(source: SourceFile) -> list[Detected]:
+    """Return format and kind of each history in a file that is not a zip, by its content first.
+
+    The first format of the registry that matches it is its format; some files hold histories of other kinds too.
+    """
+    return _detect(Beginning(source))
 
 
-def _read_flat(source: SourceFile, builder: BlockBuilder, user: str) -> Iterator[ListenBlock]:
-    yield from read_records(source, builder, user, FlatRecords())
+class _MemberDetection:
+    """Detects the files of a zip one after the other; tables with the same header have the same format."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, bytes], list[Detected]] = {}
+
+    def __call__(self, source: SourceFile) -> list[Detected]:
+        beginning = Beginning(source)
+        line, _, rest = beginning.head.partition(b"\n")
+        key = (beginning.ending, line)
+        is_plain = (
+            len(line) <= MAX_HEADER_BYTES
+            and _LETTER.match(line)
+            and not line.startswith(_OTHER_STARTS)
+            and _LETTER.search(rest)  # a row
+            and beginning.is_text
+        )
+        if is_plain and key in self._found:
+            return self._found[key]
+        found = _detect(beginning)
+        has_columns = LISTEN_FORMATS[found[0][0]].columns is not None
+        has_header = has_columns and beginning.layout is not None and beginning.layout.header_rows == 1
+        if is_plain and has_header and len(self._found) < MAX_HEADERS:
+            self._found[key] = found
+        return found
 
 
-READERS: dict[str, Reader] = {
-    "csv": partial(_read_described, format="csv"),
-    "tsv": partial(_read_described, format="tsv"),
-    "parquet": read_parquet,
-    "json": _read_flat,
-    "lastfm-csv": partial(_read_described, format="lastfm-csv"),
-    "lastfm-360k": partial(read_table, layout=LASTFM_360K),
-    "lastfm-1k": partial(read_table, layout=LASTFM_1K),
-    "listenbrainz": read_listenbrainz,
-    "spotify-account": read_spotify_account,
-    "spotify-extended": read_spotify_extended,
-    "spotify-playlists": read_spotify_playlists,
-    **{name: partial(read_playlist, format=playlist) for name, playlist in PLAYLIST_FORMATS.items()},
-}
-_KIND_OF = {
-    "lastfm-csv": "events",
-    "lastfm-360k": "counts",
-    "lastfm-1k": "events",
-    "listenbrainz": "events",
-    "spotify-account": "events",
-    "spotify-extended": "events",
-    "spotify-playlists": "playlists",
-    **dict.fromkeys(PLAYLIST_FORMATS, "playlists"),
-}
-
-
-def detect_source(source: SourceFile) -> tuple[str, str]:
-    """Return format and kind of a file that is not a zip, by its content first and its extension second."""
-    head = next(source.utf8_chunks(), b"")
-    if not head.strip():
+def _detect(beginning: Beginning) -> list[Detected]:
+    source = beginning.source
+    if not beginning.head.strip():
         raise ListensError(f"{source.name} is empty; there are no listens in it.")
-    if head.startswith(b"PAR1"):
-        columns, names = parquet_columns(source)
-        return "parquet", _kind_unless_catalogue(source, names, columns)
-    if b"\0" in head[:65536]:
-        raise ListensError(f"{source.name} is not a listening history: it is neither a text file nor a Parquet file.")
-    text = decode_lines(head[:65536]).lstrip()
-    ending = Path(source.file_name.lower().removesuffix(".gz")).suffix
-    for playlist in PLAYLIST_FORMATS.values():
-        if playlist.matches_text(text, ending):
-            return playlist.name, "playlists"
-    if text.startswith("<"):
-        raise ListensError(f"{source.name} is XML or HTML but not an XSPF playlist; this format is not supported.")
-    if text.startswith(("{", "[")):
-        try:
-            return _detect_json(source)
-        except ListensError:
-            if ending not in _TABLE_ENDINGS:
-                raise  # in a table, an artist's name may start with a bracket, as [dunkelbunt] does
-    layout = find_layout(source)
-    return layout.format, _kind_unless_catalogue(source, layout.names, layout.columns)
+    for format in LISTEN_FORMATS.values():
+        if advice := format.refusal(beginning):
+            raise ListensError(f"{source.name} {advice}")
+        if format.matches(beginning):
+            if format.columns is not None:
+                columns, names = format.columns(source)
+                _check_no_catalogue(source, columns, names)
+                return [(format.name, format.kind or columns.kind)]
+            return [(name, LISTEN_FORMATS[name].kind) for name in (format.name, *format.also)]
+    raise _refusal(beginning)
 
 
 def kind_of(source: SourceFile, format: str) -> str:
     """Return the kind of a file whose format is known."""
-    if format in _KIND_OF:
-        return _KIND_OF[format]
-    if format == "parquet":
-        return parquet_columns(source)[0].kind
-    if format == "json":
-        first = _first_record(source, shape_of(source))
-        columns = find_columns(list(first))
-        if columns is None:
-            raise _unknown(source, list(first))
-        return columns.kind
-    return find_layout(source, _DELIMITERS_OF[format]).columns.kind
+    found = LISTEN_FORMATS[format]
+    if found.columns is None or found.kind:
+        return found.kind
+    columns, _ = found.columns(source)
+    return columns.kind
 
 
-def members_of(source: SourceFile, format: str | None = None) -> list[tuple[SourceFile, str, str]]:
-    """Return the listening histories in a zip, each with format and kind; all of the same kind.
+def columns_of(source: SourceFile, format: str) -> ColumnNames | None:
+    """Return the columns of a table that its header describes; None for formats that have no choice of columns."""
+    found = LISTEN_FORMATS[format]
+    if found.columns is None or found.kind:
+        return None
+    columns, _ = found.columns(source)
+    return columns
 
-    Spotify's zip contains playlists as well as the history, ListenBrainz's also likes. A source has one kind, so
-    events are preferred over counts, and counts over playlists, unless ``format`` implies another kind. If no file is
-    detected as ``format``, all files are read as that format.
+
+def members_of(source: SourceFile, format: str | None = None, kind: str | None = None) -> list[Part]:
+    """Return the listening histories in a zip, each with format and kind, sorted by kind.
+
+    With a ``format``, only those of its kind, or of the given one. If no file is detected as ``format``, all files
+    are read as such.
     """
-    names = [name for name in zip_members(source) if is_plausible(name) and not name.lower().endswith(".zip")]
-    members = [source.with_member(name) for name in names]
-    detected, reasons = _detect_members(members, detect_source)
-    if format is not None and format not in {part[1] for part in detected}:
-        detected, reasons = _detect_members(members, lambda member: (format, kind_of(member, format)))
-    if not detected:
+    members = [source.with_member(name) for name in zip_members(source) if is_plausible(name)]
+    parts, reasons = _detect_members(members, _MemberDetection())
+    if format is not None and format not in {part[1] for part in parts}:
+        parts, reasons = _detect_members(members, lambda member: [(format, kind_of(member, format))])
+    if not parts:
+        reasons += source.archive.refused if source.archive else []
         why = f": {reasons[0]}" if reasons else "."
         raise ListensError(f"{source.path} is a zip file without a recognised listening history{why}")
-    kind = min((part[2] for part in detected if format in (None, part[1])), key=_KINDS.index)
-    return [part for part in detected if part[2] == kind]
+    if format is None:
+        parts = _without_repeats(parts)
+    else:
+        parts = _of_kind(parts, kind or min((part[2] for part in parts if part[1] == format), key=KINDS.index))
+    return sorted(parts, key=lambda part: KINDS.index(part[2]))
+
+
+def _without_repeats(parts: Sequence[Part]) -> list[Part]:
+    """Return the histories without those that tell of the same plays as another one."""
+    repeated = {other for _, name, _ in parts for other in LISTEN_FORMATS[name].instead_of}
+    return [part for part in parts if part[1] not in repeated]
+
+
+def _of_kind(parts: Sequence[Part], kind: str) -> list[Part]:
+    return [part for part in parts if part[2] == kind]
 
 
 def _detect_members(
-    members: Sequence[SourceFile], detect_member: Callable[[SourceFile], tuple[str, str]]
-) -> tuple[list[tuple[SourceFile, str, str]], list[str]]:
+    members: Sequence[SourceFile], detect_member: Callable[[SourceFile], list[Detected]]
+) -> tuple[list[Part], list[str]]:
     """Return the files whose format and kind could be detected, and the errors of the others."""
-    detected, reasons = [], []
+    parts: list[Part] = []
+    reasons: list[str] = []
     for member in members:
         try:
-            detected.append((member, *detect_member(member)))
+            parts.extend((member, format, kind) for format, kind in detect_member(member))
         except ListensError as error:
             reasons.append(str(error))
-    return detected, reasons
+    return parts, reasons
 
 
 def is_plausible(name: str) -> bool:
@@ -146,50 +146,52 @@ def is_plausible(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def _detect_json(source: SourceFile) -> tuple[str, str]:
-    shape = shape_of(source)
-    first = _first_record(source, shape)
-    if shape.under == "playlists":
-        return "spotify-playlists", "playlists"
-    for playlist in PLAYLIST_FORMATS.values():
-        if playlist.matches_json(first):
-            return playlist.name, "playlists"
-    if "track_metadata" in first:
-        return "listenbrainz", "events"
-    if "endTime" in first and "artistName" in first:
-        return "spotify-account", "events"
-    if "ms_played" in first and "ts" in first:
-        return "spotify-extended", "events"
-    if "podcastName" in first:
-        raise ListensError(f"{source.name} is a history of podcasts; there is no music in it.")
-    columns = find_columns(list(first))
-    if columns is not None:
-        return "json", _kind_unless_catalogue(source, list(first), columns)
-    raise _unknown(source, list(first))
+def nearest_format(names: Iterable[str]) -> tuple[ListenFormat, list[str]] | None:
+    """Return the format that shares most names with a file, and the names that the file lacks.
+
+    >>> format, missing = nearest_format(["artistName", "trackName", "msPlayed"])
+    >>> format.name, missing
+    ('spotify-account', ['endTime'])
+    """
+    plain = set(map(plain_name, names))
+    shared = {
+        format.name: sum(plain_name(name) in plain for name in format.needs) for format in LISTEN_FORMATS.values()
+    }
+    best = max(shared, key=lambda name: shared[name])
+    if shared[best] < MIN_SHARED_NAMES:
+        return None
+    format = LISTEN_FORMATS[best]
+    return format, [name for name in format.needs if plain_name(name) not in plain]
 
 
-def _kind_unless_catalogue(source: SourceFile, names: Sequence[str], columns: ColumnNames) -> str:
+def _check_no_catalogue(source: SourceFile, columns: ColumnNames, names: Sequence[str]) -> None:
     if is_catalogue(names, columns):
         raise ListensError(
             f"{source.name} lists songs or artists ({listed(names)}) but not who played them, how often or when; if "
             "each row is a play, name the format."
         )
-    return columns.kind
 
 
-def _first_record(source: SourceFile, shape: Shape) -> dict[str, Any]:
-    first = shape.first
-    if shape.name == "object" and first is None:
-        first = load_document(source)
-    while isinstance(first, list) and first:
-        first = first[0]
-    if not isinstance(first, dict) or not first:
-        raise ListensError(f"{source.name} has no records, so there are no listens.")
-    return first
-
-
-def _unknown(source: SourceFile, names: Sequence[str]) -> ListensError:
-    return ListensError(
-        f"{source.name} is not a recognised listening history: its first record has the fields {listed(names)}; "
-        f"{NEEDED} is needed."
-    )
+def _refusal(beginning: Beginning) -> ListensError:
+    """Return why a file that no format matches is refused, and which format it looks most like."""
+    source = beginning.source
+    if beginning.is_sqlite:
+        return ListensError(f"{source.name} is a database, but neither of beets nor of Navidrome.")
+    if not beginning.is_text:
+        return ListensError(f"{source.name} is not a listening history: it is neither text nor a Parquet file.")
+    if beginning.text.startswith("<"):
+        return ListensError(
+            f"{source.name} is XML or HTML but neither an XSPF playlist nor a library of iTunes; this format is not "
+            "supported."
+        )
+    near = nearest_format(beginning.names)
+    advice = ""
+    if near is not None:
+        format, missing = near
+        advice = f" It looks most like {format.name}" + (f", which needs {listed(missing)} too." if missing else ".")
+    if beginning.record:
+        return ListensError(
+            f"{source.name} is not a recognised listening history: its first record has the fields "
+            f"{listed(beginning.names)}; {NEEDED} is needed.{advice}"
+        )
+    return ListensError(f"{beginning.error}{advice}")

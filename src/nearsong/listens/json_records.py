@@ -6,14 +6,14 @@ under a known name. Only one chunk of the file and one record are in memory.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nearsong.errors import ListensError
 from nearsong.listens.blocks import BATCH_ROWS, Batch, BlockBuilder
 from nearsong.listens.columns import ColumnNames, find_columns
-from nearsong.listens.records import ListenBlock
+from nearsong.listens.records import Action, ListenBlock
 from nearsong.listens.sources import SourceFile
 
 MAX_RECORD_CHARACTERS = 64 << 20
@@ -25,9 +25,33 @@ _USERNAME = re.compile(r'"user_?name"\s*:\s*("(?:[^"\\]|\\.)*")', re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s,]*")
 _NEXT_OBJECT = re.compile(r"\s*\{")
 _DECODER = json.JSONDecoder()
+_ACTIONS = {action.name.lower(): action for action in Action}  # as `nearsong listens export` writes them
 
-# Fields of a record: user (empty if not given), artist, title, recording MBID, artist MBID, plays, time.
-ListenRow = tuple[str, str, str, str, str, Any, Any]
+
+class ListenRow(NamedTuple):
+    """The fields of a record, as in the file; ``user`` is empty if the record names none."""
+
+    artist: str
+    title: str = ""
+    user: str = ""
+    recording_mbid: str = ""
+    artist_mbid: str = ""
+    plays: Any = 1
+    time: Any = None
+    action: Action = Action.LISTEN
+
+
+class LeftOut(str):
+    """Why a record is not used, as in "podcasts"; counted, and shown after an import."""
+
+
+NOW_PLAYING = LeftOut("now playing")
+NOT_MUSIC = LeftOut("podcasts, audiobooks and videos")
+NAMELESS = LeftOut("without artist or title")
+NOT_PLAYED = LeftOut("never played")
+
+Say = Callable[[Any], "ListenRow | LeftOut | list[ListenRow | LeftOut]"]
+"""Converts a record to a row or several, or says why it is left out."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +86,7 @@ def shape_of(source: SourceFile) -> Shape:
     """Detect the shape of a JSON file from its first chunk."""
     head = next((piece for piece in source.json_pieces() if piece.strip()), "").lstrip()
     if head.startswith("["):
-        return Shape("array", next(_array_items(source, _ARRAY_START), None))
+        return Shape("array", next(array_items(source, _ARRAY_START), None))
     try:
         first, end = _DECODER.raw_decode(head)
     except (ValueError, RecursionError):
@@ -72,7 +96,7 @@ def shape_of(source: SourceFile) -> Shape:
     opened = None if _PLAYLIST_START.match(head) else _NAMED_ARRAY_START.search(head)
     if opened:
         user = _user_named(source, _USERNAME.search(head, 0, opened.start()))
-        return Shape("object", next(_array_items(source, _NAMED_ARRAY_START), None), opened.group(1), user)
+        return Shape("object", next(array_items(source, _NAMED_ARRAY_START), None), opened.group(1), user)
     if isinstance(first, dict) and "\n" not in head[:end]:
         return Shape("lines", first)  # a single line
     return Shape("object", first)
@@ -87,55 +111,55 @@ def records(source: SourceFile, builder: BlockBuilder, shape: Shape) -> Iterator
         yield from _lines(source, builder)
         return
     number = 0
-    for item in _array_items(source, _NAMED_ARRAY_START if shape.under else _ARRAY_START):
+    for item in array_items(source, _NAMED_ARRAY_START if shape.under else _ARRAY_START):
         for record in item if isinstance(item, list) else (item,):  # some exports nest records in pages
             number += 1
             yield number, record
 
 
-def read_records(
-    source: SourceFile, builder: BlockBuilder, user: str, say: Callable[[Any], ListenRow | None]
-) -> Iterator[ListenBlock]:
+def read_records(source: SourceFile, builder: BlockBuilder, user: str, say: Say) -> Iterator[ListenBlock]:
     """Read a file of listens; records that name no user are of ``user``.
 
-    ``say`` converts a record to a row, or to None if it is not a listen to music. It may raise ``KeyError``,
+    ``say`` converts a record to a row or several, or says why it is left out. It may raise ``KeyError``,
     ``TypeError`` and the like for a malformed record.
     """
     shape = shape_of(source)
     builder.begin(source.name, shape.user or user, shape.unit)
+    yield from add_records(builder, shape.user or user, records(source, builder, shape), say)
+    builder.end()
+
+
+def add_records(
+    builder: BlockBuilder, user: str, numbered: Iterable[tuple[int, Any]], say: Say
+) -> Iterator[ListenBlock]:
+    """Add numbered records of any source to blocks; those that name no user are of ``user``."""
     rows: list[ListenRow] = []
     numbers: list[int] = []
-    for number, record in records(source, builder, shape):
+    for number, record in numbered:
         try:
-            row = say(record)
+            found = say(record)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError):
             builder.bad(number, "a field is missing or has an unexpected type.")
             continue
-        if row is None:
-            continue
-        rows.append(row)
-        numbers.append(number)
-        if len(rows) == BATCH_ROWS:
-            yield from builder.add(batch_of(rows, numbers, shape.user or user))
-            rows, numbers = [], []
+        for row in found if isinstance(found, list) else (found,):
+            if isinstance(row, LeftOut):
+                builder.leave_out(row)
+                continue
+            rows.append(row)
+            numbers.append(number)
+        while len(rows) >= BATCH_ROWS:
+            yield from builder.add(batch_of(rows[:BATCH_ROWS], numbers[:BATCH_ROWS], user))
+            rows, numbers = rows[BATCH_ROWS:], numbers[BATCH_ROWS:]
     if rows:
-        yield from builder.add(batch_of(rows, numbers, shape.user or user))
-    builder.end()
+        yield from builder.add(batch_of(rows, numbers, user))
 
 
 def batch_of(rows: Sequence[ListenRow], numbers: Sequence[int], user: str) -> Batch:
     """Convert rows to a batch of columns."""
-    users, artists, titles, recordings, artist_mbids, plays, times = zip(*rows, strict=True)
-    return Batch(
-        artist=artists,
-        numbers=numbers,
-        user=[name or user for name in users],
-        title=titles,
-        recording_mbid=recordings,
-        artist_mbid=artist_mbids,
-        plays=plays,
-        time=times,
-    )
+    columns = dict(zip(ListenRow._fields, zip(*rows, strict=True), strict=True))
+    users = [name or user for name in columns.pop("user")]
+    actions = columns.pop("action")
+    return Batch(numbers=numbers, user=users, action=actions if any(actions) else None, **columns)
 
 
 def load_document(source: SourceFile) -> Any:
@@ -155,16 +179,28 @@ def load_document(source: SourceFile) -> Any:
         ) from error
 
 
+def first_record(source: SourceFile, shape: Shape) -> dict[str, Any]:
+    """Return the first record of a file, or the file itself if it is one object; raise if there is none."""
+    first = shape.first
+    if shape.name == "object" and first is None:
+        first = load_document(source)
+    while isinstance(first, list) and first:
+        first = first[0]
+    if not isinstance(first, dict) or not first:
+        raise ListensError(f"{source.name} has no records, so there are no listens.")
+    return first
+
+
 class FlatRecords:
     """Converts records whose fields are named like the columns of a table."""
 
     def __init__(self) -> None:
         self._columns_of: dict[tuple[str, ...], ColumnNames | None] = {}
 
-    def __call__(self, record: Any) -> ListenRow | None:
-        """Return the row of a record; None for Last.fm's "now playing"."""
+    def __call__(self, record: Any) -> ListenRow | LeftOut:
+        """Return the row of a record, unless it is Last.fm's "now playing"."""
         if "@attr" in record and "date" not in record:
-            return None
+            return NOW_PLAYING
         names = tuple(record)
         if names not in self._columns_of:
             self._columns_of[names] = find_columns(names)
@@ -185,7 +221,17 @@ class FlatRecords:
             time = time.get("uts", time.get("#text"))
         recording = text(columns.recording_mbid) or as_text(record.get("mbid"))
         plays = values[columns.plays] if columns.plays is not None else 1
-        return text(columns.user), as_text(artist), text(columns.title), recording, artist_mbid, plays, time
+        action = _ACTIONS.get(as_text(record.get("action")).lower(), Action.LISTEN)
+        return ListenRow(
+            user=text(columns.user),
+            artist=as_text(artist),
+            title=text(columns.title),
+            recording_mbid=recording,
+            artist_mbid=artist_mbid,
+            plays=record.get("stars", plays) if action is Action.RATING else plays,
+            time=time,
+            action=action,
+        )
 
 
 def as_text(value: Any) -> str:
@@ -234,7 +280,7 @@ def _lines(source: SourceFile, builder: BlockBuilder) -> Iterator[tuple[int, Any
             yield number, record
 
 
-def _array_items(source: SourceFile, start: re.Pattern[str]) -> Iterator[Any]:
+def array_items(source: SourceFile, start: re.Pattern[str]) -> Iterator[Any]:
     """Yield the items of the array that begins where ``start`` ends, decoding each as soon as it is complete."""
     pieces = source.json_pieces()
     text = ""

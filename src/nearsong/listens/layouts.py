@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from nearsong.errors import ListensError
 from nearsong.listens.columns import NEEDED, ColumnNames, find_columns, listed
@@ -18,6 +19,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _NO_DELIMITER = "\x1f"
 _SAMPLE_ROWS = 20
 _SAMPLE_CHARACTERS = 65_536
+_CACHED_CHARACTERS = 1_000  # of a header: longer ones are not kept
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # Excel's declaration of the delimiter
 _WORDED_DATE = re.compile(r"\d{1,2} [A-Za-z]{3} \d{4},? \d{2}:\d{2}(:\d{2})?")
@@ -111,15 +113,10 @@ def find_layout(source: SourceFile, delimiters: Sequence[str] = _DELIMITERS) -> 
     skipped = 0
     if (match := _SEPARATOR_LINE.fullmatch(lines[0].strip())) and len(lines) > 1:
         delimiters, skipped, lines = (match.group(1),), 1, lines[1:]
-    headers = {delimiter: next(csv.reader([lines[0]], delimiter=delimiter)) for delimiter in delimiters}
-    delimiter = max(headers, key=lambda candidate: _header_score(headers[candidate]))
-    names = headers[delimiter]
-    if len(names) == 1:
-        delimiter = _NO_DELIMITER  # a list of artists: commas are part of a name
-    user = ""
-    if "#" in names[-1]:  # lastfmstats.com appends the user name: Date#ann
-        names[-1], _, user = names[-1].partition("#")
-    columns = find_columns(names)
+    n_comments = _n_comments(lines, delimiters)
+    skipped, lines = skipped + n_comments, lines[n_comments:]
+    read_header = _cached_header if len(lines[0]) <= _CACHED_CHARACTERS else _header
+    delimiter, names, user, columns = read_header(lines[0], tuple(delimiters))
     if columns is None:
         return _layout_without_header(source, lines, delimiters, names)
     if len(lines) == 1:
@@ -134,9 +131,26 @@ def find_layout(source: SourceFile, delimiters: Sequence[str] = _DELIMITERS) -> 
         quoted=delimiter in (",", ";", _NO_DELIMITER) or _has_quoted_fields(sample, delimiter),
         header_rows=1 + skipped,
         user=user.strip(),
-        names=tuple(names),
+        names=names,
         dated_only=lastfm,
     )
+
+
+def _header(line: str, delimiters: Sequence[str]) -> tuple[str, tuple[str, ...], str, ColumnNames | None]:
+    """Return the delimiter of a header, the names in it, the user that it names, and the columns."""
+    headers = {delimiter: next(csv.reader([line], delimiter=delimiter)) for delimiter in delimiters}
+    delimiter = max(headers, key=lambda candidate: _header_score(headers[candidate]))
+    names = headers[delimiter]
+    if len(names) == 1:
+        delimiter = _NO_DELIMITER  # a list of artists: commas are part of a name
+    user = ""
+    if "#" in names[-1]:  # lastfmstats.com appends the user name: Date#ann
+        names[-1], _, user = names[-1].partition("#")
+    return delimiter, tuple(names), user, find_columns(names)
+
+
+_cached_header = lru_cache(maxsize=64)(_header)
+"""The files of a zip have the same few headers."""
 
 
 def _beginning(source: SourceFile) -> tuple[str, list[str]]:
@@ -148,6 +162,14 @@ def _beginning(source: SourceFile) -> tuple[str, list[str]]:
         if len(lines) == _SAMPLE_ROWS or len(sample) > 16 * _SAMPLE_CHARACTERS:
             break
     return sample[: sample.rfind("\n", 0, _SAMPLE_CHARACTERS) + 1] or sample[:_SAMPLE_CHARACTERS], lines
+
+
+def _n_comments(lines: Sequence[str], delimiters: Sequence[str]) -> int:
+    """Return the number of comments before the header, as Libre.fm's; a header may start with # too."""
+    for number, line in enumerate(lines[:-1]):
+        if not line.startswith("#") or any(_header_score(line.split(delimiter))[0] for delimiter in delimiters):
+            return number
+    return 0
 
 
 def _header_score(names: Sequence[str]) -> tuple[int, int]:

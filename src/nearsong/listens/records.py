@@ -2,13 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+DEFAULT_USER = "me"
+"""The listener of histories that name none."""
 
-@dataclass(frozen=True, slots=True)
-class TrackName:
+
+class Action(IntEnum):
+    """What a row of a history tells; the numbers are stored."""
+
+    LISTEN = 0
+    SKIP = 1
+    """Left before 30 seconds, or as the source defines it."""
+    HEART = 2
+    """Liked, loved or starred."""
+    RATING = 3
+    """Rated; ``plays`` has the number of stars, from 0.5 to 5."""
+
+
+class TrackName(NamedTuple):
     """A track as named in a listening history; unknown fields are empty."""
 
     artist: str
@@ -24,7 +40,8 @@ class ListenBlock:
     Attributes
     ----------
     users : sequence of str
-        The listeners of this block, each once; for playlists, the playlists.
+        The listeners of this block, each once; for playlists, the playlists. Blocks of one file may share this list
+        and that of tracks: more are added to its end, also while a block is used.
     tracks : sequence of TrackName
         What was played in this block, each once.
     user, item : arrays of int32 and shape (n,)
@@ -33,6 +50,8 @@ class ListenBlock:
         How often; 1 for a single listen.
     time : array of int64 and shape (n,)
         When, in seconds since 1970 (UTC); 0 where it is not known.
+    action : array of int8 and shape (n,), or None
+        What each row tells, as an `Action`; None if all are listens.
     """
 
     users: Sequence[str]
@@ -41,6 +60,7 @@ class ListenBlock:
     item: npt.NDArray[np.int32]
     plays: npt.NDArray[np.float32]
     time: npt.NDArray[np.int64]
+    action: npt.NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.user)

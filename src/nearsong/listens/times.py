@@ -74,6 +74,19 @@ def parse_time(value: Any) -> int:
         return UNREADABLE
 
 
+def start_time(end: Any, played_ms: Any) -> Any:
+    """Return when a play began that ended at a time and lasted so long; the end if either cannot be used.
+
+    A listen has the time when it began: services that tell the end meet those that tell the start.
+
+    >>> start_time("2023-01-31T12:34:00Z", 60_000), start_time("2023-01-31 12:34", "60500"), start_time("x", 5)
+    (1675168380, 1675168380, 'x')
+    """
+    seconds, played = parse_time(end), float(played_ms) / 1000
+    began = seconds - played
+    return round(began) if seconds > 0 and played > 0 and began >= 1 else end
+
+
 def parse_times(values: Sequence[Any]) -> npt.NDArray[np.int64]:
     """Apply ``parse_time`` to every value; fast if all are seconds or all are ISO 8601."""
     n = len(values)

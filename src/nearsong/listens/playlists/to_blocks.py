@@ -7,9 +7,11 @@ otherwise by its displayed name ("Artist - Title"), and then by its path.
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 from nearsong.listens.blocks import BATCH_ROWS, Batch, BlockBuilder
+from nearsong.listens.formats.listen_format import Beginning, ListenFormat
 from nearsong.listens.playlists.playlist_format import DASH, PlaylistEntry, PlaylistFormat
 from nearsong.listens.records import ListenBlock
 from nearsong.listens.sources import SourceFile
@@ -39,6 +41,23 @@ def read_playlist(
             )
         )
     builder.end()
+
+
+def listen_format_of(playlist: PlaylistFormat) -> ListenFormat:
+    """Return a playlist format as a format of listening histories."""
+
+    def matches(beginning: Beginning) -> bool:
+        if beginning.record:
+            return playlist.matches_json(beginning.record)
+        return bool(beginning.text) and playlist.matches_text(beginning.text, beginning.ending)
+
+    return ListenFormat(
+        name=playlist.name,
+        kind="playlists",
+        read=partial(read_playlist, format=playlist),
+        matches=matches,
+        endings=playlist.endings,
+    )
 
 
 def _artist_and_title(source: SourceFile, entry: PlaylistEntry) -> tuple[str, str]:

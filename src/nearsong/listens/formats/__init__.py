@@ -1,0 +1,1 @@
+"""What a format of listening histories is, and the registry of all of them."""
