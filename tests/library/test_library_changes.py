@@ -111,9 +111,9 @@ def test_a_seed_of_an_earlier_model_is_asked_for_again(trained, tmp_path):
 
 
 def test_two_people_may_use_one_path_in_turn(trained, tmp_path):
-    path = music_library.write_listens(tmp_path / "export.csv", seed=1)
+    path = music_library.write_listens(tmp_path / "export.csv", n_users=1, seed=1)
     assert trained.import_listens(path, user="anna")[0].state == "imported"
-    music_library.write_listens(path, seed=2)
+    music_library.write_listens(path, n_users=1, seed=2)
     assert trained.import_listens(path, user="bob")[0].state == "imported"
     assert len(trained.listens()) == 3
 

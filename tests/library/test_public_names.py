@@ -7,6 +7,7 @@ import nearsong
 from nearsong import library
 
 SOURCE = Path(nearsong.__file__).parent
+LAZY = [path for path in sorted(SOURCE.rglob("__init__.py")) if "lazy_names(" in path.read_text()]
 CALLERS = [path for layer in ("web", "cli") for path in sorted((SOURCE / layer).rglob("*.py"))]
 
 
@@ -25,8 +26,23 @@ def test_every_public_name_of_the_library_can_be_imported(name):
     assert getattr(library, name) is not None
 
 
+def lazy_imports(package: Path) -> dict[str, str]:
+    """Return the module, relative to a package, that each of its names comes from when it is first used."""
+    calls = [node for node in ast.walk(ast.parse(package.read_text())) if isinstance(node, ast.Call)]
+    (modules,) = [ast.literal_eval(call.args[1]) for call in calls if ast.unparse(call.func) == "lazy_names"]
+    return {name: module for module, names in modules.items() for name in names}
+
+
 def test_types_and_lazy_imports_agree():
-    assert typed_imports() == {name: f"nearsong.library.{library._MODULES[name]}" for name in library.__all__}
+    homes = lazy_imports(Path(library.__file__))
+    assert typed_imports() == {name: f"nearsong.library.{homes[name]}" for name in library.__all__}
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda path: str(path.parent.relative_to(SOURCE)))
+def test_no_name_is_also_a_module(package):
+    """An import of the module would replace the name."""
+    modules = {path.stem for path in package.parent.iterdir()}
+    assert modules.isdisjoint(lazy_imports(package))
 
 
 @pytest.mark.parametrize("path", CALLERS, ids=lambda path: str(path.relative_to(SOURCE)))

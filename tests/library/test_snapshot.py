@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from library_store import mark_missing, store_of
 from nearsong.audio.tags import Tags, read_tags
 from nearsong.caching import is_cached
 from nearsong.errors import EmptyLibraryError, InvalidInputError, LibraryError, NoSuchSongError
-from nearsong.library import Filters, Library, PlaylistRules, snapshot
+from nearsong.library import Filters, Library, PlaylistRules, snapshot, snapshot_cache
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.listeners import Listeners
 from nearsong.library.neighbours.space import Space
@@ -295,7 +296,7 @@ def test_new_songs_may_go_unseen_for_some_seconds_unless_they_are_needed_now(tra
     mark_missing(trained, [7])
     assert trained.version_stamp() != first.stamp
     assert trained.snapshot() is first
-    monkeypatch.setattr(snapshot.time, "monotonic", lambda: 1e9)
+    monkeypatch.setattr(snapshot_cache, "time", SimpleNamespace(monotonic=lambda: 1e9))
     second = trained.snapshot()
     assert second is not first
     assert second.stamp == trained.version_stamp()
@@ -306,7 +307,7 @@ def test_new_songs_may_go_unseen_for_some_seconds_unless_they_are_needed_now(tra
 
 def test_what_takes_long_to_make_is_made_less_often(trained, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(snapshot.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(snapshot_cache, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     first = trained.snapshot()
     first.warming = 10.0
     mark_missing(trained, [7])

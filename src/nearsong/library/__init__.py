@@ -3,10 +3,12 @@
 Names are imported when first used, so that the worker processes of a scan load nothing that only answers queries.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from nearsong.lazy_names import lazy_names
+
 if TYPE_CHECKING:
+    from nearsong.library.accounts.accounts import token_hash as token_hash
     from nearsong.library.answers.filters import FILTERS as FILTERS
     from nearsong.library.answers.filters import Filters as Filters
     from nearsong.library.answers.playlist.rules import PlaylistRules as PlaylistRules
@@ -32,10 +34,16 @@ if TYPE_CHECKING:
     from nearsong.library.files.playlist_files import write_playlist as write_playlist
     from nearsong.library.library import Library as Library
     from nearsong.library.listeners.histories import ListenerChoice as ListenerChoice
-    from nearsong.library.listeners.importing import DEFAULT_USER as DEFAULT_USER
     from nearsong.library.listeners.importing import ImportedFile as ImportedFile
     from nearsong.library.listeners.matching import MatchReport as MatchReport
-    from nearsong.library.listeners.plays import MAX_PLAYS_PER_REQUEST as MAX_PLAYS_PER_REQUEST
+    from nearsong.library.listeners.pull.pulling import PullReport as PullReport
+    from nearsong.library.listeners.recorded.export import write_recorded as write_recorded
+    from nearsong.library.listeners.recorded.plays import DEFAULT_USER as DEFAULT_USER
+    from nearsong.library.listeners.recorded.plays import MAX_PLAYS_PER_REQUEST as MAX_PLAYS_PER_REQUEST
+    from nearsong.library.listeners.recorded.plays import checked_listener as checked_listener
+    from nearsong.library.listeners.recorded.plays import checked_time as checked_time
+    from nearsong.library.listeners.recorded.plays import checked_track as checked_track
+    from nearsong.library.listeners.recorded.reactions import MAX_STARS as MAX_STARS
     from nearsong.library.maps.cached import DrawnMap as DrawnMap
     from nearsong.library.maps.cached import draw as draw
     from nearsong.library.maps.cached import drawn as drawn
@@ -50,7 +58,11 @@ if TYPE_CHECKING:
     from nearsong.library.scanning.report import ScanReport as ScanReport
     from nearsong.library.snapshot import Snapshot as Snapshot
     from nearsong.library.status import Status as Status
+    from nearsong.library.store import Account as Account
+    from nearsong.library.store import ListenerReactions as ListenerReactions
     from nearsong.library.store import ModelRow as ModelRow
+    from nearsong.library.store import Play as Play
+    from nearsong.library.store import PlayQueue as PlayQueue
     from nearsong.library.store import SavedPlaylist as SavedPlaylist
     from nearsong.library.store import default_address as default_address
     from nearsong.library.training.report import MEASURES as MEASURES
@@ -63,44 +75,56 @@ if TYPE_CHECKING:
     from nearsong.library.training.wording import sentences as sentences
     from nearsong.library.training.wording import table_rows as table_rows
 
-_NAMES = {
-    "library": ["Library"],
-    "snapshot": ["Snapshot"],
-    "status": ["Status"],
-    "records": ["Neighbour", "Picture", "Song"],
-    "store": ["ModelRow", "SavedPlaylist", "default_address"],
-    "answers.filters": ["FILTERS", "Filters"],
-    "answers.seeds": ["Seed"],
-    "answers.similar": ["Query"],
-    "answers.playlist.rules": ["PlaylistRules"],
-    "answers.why.explain": ["SoundCharacter"],
-    "answers.why.fused_reasons": ["FusedReasons"],
-    "answers.why.reasons": ["Why"],
-    "answers.words.find_songs": ["FoundByWords"],
-    "browsing.albums": ["Album", "AlbumIndex", "Artist", "artist_id"],
-    "browsing.song_list": ["Browser", "artist_value", "folded", "song_words", "typed_words"],
-    "files.cover": ["thumbnail_of"],
-    "files.drawn_cover": ["placeholder"],
-    "files.find": ["ENDINGS"],
-    "files.playlist_files": ["playlist_text", "write_playlist"],
-    "listeners.histories": ["ListenerChoice"],
-    "listeners.importing": ["DEFAULT_USER", "ImportedFile"],
-    "listeners.matching": ["MatchReport"],
-    "listeners.plays": ["MAX_PLAYS_PER_REQUEST"],
-    "maps.cached": ["DrawnMap", "draw", "drawn", "map_columns"],
-    "models.encoder_list": ["EncoderStatus", "list_encoders"],
-    "scanning.analyse_file": ["AnalysedUpload", "analyse_upload_with"],
-    "scanning.report": ["ScanReport"],
-    "training.settings": ["TrainingSettings"],
-    "training.report": ["MEASURES", "Estimate", "TrainingReport"],
-    "training.wording": ["LABELS", "PLAIN", "advice", "sentences", "table_rows"],
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(import_module(f"nearsong.library.{_MODULES[name]}"), name)
-    raise AttributeError(f"module 'nearsong.library' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "library": ["Library"],
+        "snapshot": ["Snapshot"],
+        "status": ["Status"],
+        "records": ["Neighbour", "Picture", "Song"],
+        "store": [
+            "Account",
+            "ListenerReactions",
+            "ModelRow",
+            "Play",
+            "PlayQueue",
+            "SavedPlaylist",
+            "default_address",
+        ],
+        "accounts.accounts": ["token_hash"],
+        "answers.filters": ["FILTERS", "Filters"],
+        "answers.seeds": ["Seed"],
+        "answers.similar": ["Query"],
+        "answers.playlist.rules": ["PlaylistRules"],
+        "answers.why.explain": ["SoundCharacter"],
+        "answers.why.fused_reasons": ["FusedReasons"],
+        "answers.why.reasons": ["Why"],
+        "answers.words.find_songs": ["FoundByWords"],
+        "browsing.albums": ["Album", "AlbumIndex", "Artist", "artist_id"],
+        "browsing.song_list": ["Browser", "artist_value", "folded", "song_words", "typed_words"],
+        "files.cover": ["thumbnail_of"],
+        "files.drawn_cover": ["placeholder"],
+        "files.find": ["ENDINGS"],
+        "files.playlist_files": ["playlist_text", "write_playlist"],
+        "listeners.recorded.export": ["write_recorded"],
+        "listeners.histories": ["ListenerChoice"],
+        "listeners.importing": ["ImportedFile"],
+        "listeners.matching": ["MatchReport"],
+        "listeners.recorded.plays": [
+            "DEFAULT_USER",
+            "MAX_PLAYS_PER_REQUEST",
+            "checked_listener",
+            "checked_time",
+            "checked_track",
+        ],
+        "listeners.recorded.reactions": ["MAX_STARS"],
+        "listeners.pull.pulling": ["PullReport"],
+        "maps.cached": ["DrawnMap", "draw", "drawn", "map_columns"],
+        "models.encoder_list": ["EncoderStatus", "list_encoders"],
+        "scanning.analyse_file": ["AnalysedUpload", "analyse_upload_with"],
+        "scanning.report": ["ScanReport"],
+        "training.settings": ["TrainingSettings"],
+        "training.report": ["MEASURES", "Estimate", "TrainingReport"],
+        "training.wording": ["LABELS", "PLAIN", "advice", "sentences", "table_rows"],
+    },
+)

@@ -1,44 +1,37 @@
-"""An address -> `Library`: everything the command line does, from Python."""
+"""An address -> `Library`: everything the command line does, from Python.
+
+Each method imports what it needs, so that a command loads no more than it uses.
+"""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from io import FileIO
-from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 from nearsong.errors import EmptyLibraryError, NoSuchHistoryError
-from nearsong.library.answers.filters import Filters
-from nearsong.library.answers.playlist.rules import PlaylistRules
-from nearsong.library.answers.seeds import SeedLike
-from nearsong.library.answers.why.reasons import Why
-from nearsong.library.files.open_song import open_song_file
-from nearsong.library.listeners.histories import Histories, ListenerChoice
-from nearsong.library.listeners.importing import DEFAULT_USER, ImportedFile, import_listens
-from nearsong.library.listeners.matching import MatchReport
-from nearsong.library.listeners.plays import PlayLog
-from nearsong.library.maps.export import export_map
-from nearsong.library.models import encoder_list
-from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
-from nearsong.library.models.lifecycle import import_model, use_model
-from nearsong.library.neighbours.space import Space, agreement
-from nearsong.library.records import Neighbour, Song, VersionStamp
-from nearsong.library.scanning.scan import ScanOptions, ScanReport, scan
-from nearsong.library.snapshot import Snapshot
-from nearsong.library.snapshot_cache import SnapshotCache
-from nearsong.library.status import Status, status_of
+from nearsong.library.queries import LibraryQueries
 from nearsong.library.store import History, ModelRow, PlaylistTable, Store
-from nearsong.library.training.fit import TrainingReport, TrainingSettings
-from nearsong.library.training.train import evaluate_library, rejected_report, train_library
-from nearsong.model import SimilarityModel
-from nearsong.model.encoders import load_encoder
 from nearsong.types import Note, Progress, no_note, no_progress
-from nearsong.validation import check_count
+
+if TYPE_CHECKING:
+    from nearsong.library.accounts.accounts import Accounts
+    from nearsong.library.listeners.histories import ListenerChoice
+    from nearsong.library.listeners.importing import ImportedFile
+    from nearsong.library.listeners.matching import MatchReport
+    from nearsong.library.listeners.pull.pulling import PullReport
+    from nearsong.library.listeners.recorded.play_queues import PlayQueues
+    from nearsong.library.listeners.recorded.plays import PlayLog
+    from nearsong.library.listeners.recorded.reactions import ReactionLog
+    from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
+    from nearsong.library.scanning.scan import ScanReport
+    from nearsong.library.status import Status
+    from nearsong.library.training.fit import TrainingReport, TrainingSettings
+    from nearsong.model import SimilarityModel
 
 
-class Library:
+class Library(LibraryQueries):
     """A music library that learns from listeners.
 
     Open one with :meth:`open`; close it with :meth:`close` or a ``with`` block. Seeds of :meth:`similar`, :meth:`why`
@@ -53,10 +46,6 @@ class Library:
     ...     print(library.status().next[0])
     Scan a folder of music: nearsong scan FOLDER
     """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._snapshots = SnapshotCache(store)
 
     @classmethod
     def open(cls, address: str | os.PathLike[str] | None = None, *, create: bool = True) -> Self:
@@ -107,9 +96,32 @@ class Library:
         return self._store.playlists
 
     @property
+    def accounts(self) -> Accounts:
+        """The listeners who log in."""
+        from nearsong.library.accounts.accounts import Accounts
+
+        return Accounts(self._store)
+
+    @property
     def play_log(self) -> PlayLog:
         """Plays recorded by the page and by players; training uses them."""
+        from nearsong.library.listeners.recorded.plays import PlayLog
+
         return PlayLog(self._store)
+
+    @property
+    def reactions(self) -> ReactionLog:
+        """Hearts, ratings and skips recorded by the page and by players."""
+        from nearsong.library.listeners.recorded.reactions import ReactionLog
+
+        return ReactionLog(self._store)
+
+    @property
+    def play_queues(self) -> PlayQueues:
+        """What each listener has queued in a player, to go on with another."""
+        from nearsong.library.listeners.recorded.play_queues import PlayQueues
+
+        return PlayQueues(self._store)
 
     # ---- songs and listens
 
@@ -134,6 +146,9 @@ class Library:
             Those of :class:`~nearsong.library.scanning.scan.ScanOptions`: workers, nice, timeout, prune, retry,
             seed, encoders, excerpt.
         """
+        from nearsong.library.scanning.scan import ScanOptions, scan
+        from nearsong.model.encoders import load_encoder
+
         encoder = None if codebook is None else load_encoder(codebook)
         try:
             return scan(self._store, folders, ScanOptions(**options), encoder=encoder, progress=progress, note=note)
@@ -141,29 +156,31 @@ class Library:
             self._snapshots.clear()
 
     def import_listens(
-        self,
-        *paths: str | os.PathLike[str],
-        format: str | None = None,
-        user: str = DEFAULT_USER,
-        name: str | None = None,
-        progress: Progress = no_progress,
-        note: Note = no_note,
+        self, *paths: str | os.PathLike[str], progress: Progress = no_progress, note: Note = no_note, **options: Any
     ) -> list[ImportedFile]:
         """Import listening histories of any supported format; a file imported again replaces its earlier import.
 
         Parameters
         ----------
         *paths : path-like
-            Files and folders.
-        format : str, optional
-            Detected for each file by default.
-        user : str
-            The listener, if a file names none.
-        name : str, optional
-            The name of a single file, by default its path; a later import under the same name replaces it.
+            Files and folders. A file that holds listens and playlists gives two histories.
         progress, note : callable
+        **options
+            Those of :func:`~nearsong.library.listeners.importing.import_listens`: format, user, name, max_bytes.
         """
-        return import_listens(self._store, paths, format=format, user=user, name=name, progress=progress, note=note)
+        from nearsong.library.listeners.importing import import_listens
+
+        return import_listens(self._store, paths, progress=progress, note=note, **options)
+
+    def pull_listens(self, service: str, name: str | None = None, **options: Any) -> PullReport:
+        """Fetch what is new on a service: ``listenbrainz``, ``lastfm`` or ``subsonic``.
+
+        ``name`` is the user's name there; options are those of
+        :func:`~nearsong.library.listeners.pull.pulling.pull_listens`: url, user, reached, note.
+        """
+        from nearsong.library.listeners.pull.pulling import pull_listens
+
+        return pull_listens(self._store, service, name, **options)
 
     def listens(self) -> list[History]:
         """Return the imported listening histories."""
@@ -178,24 +195,34 @@ class Library:
 
     def match_report(self, sources: Iterable[int] | None = None, top: int = 10) -> MatchReport:
         """Return how many listens match songs of the library, and the most frequent ones that do not."""
+        from nearsong.library.listeners.histories import Histories
+
         return Histories(self._store).report(None if sources is None else list(sources), top)
 
     # ---- encoders
 
     def encoders(self) -> list[EncoderStatus]:
         """Return all encoders and whether this library uses them."""
+        from nearsong.library.models import encoder_list
+
         return encoder_list.list_encoders(self._store)
 
     def add_encoder(self, name: str, progress: Progress = no_progress) -> int:
         """Use one more encoder; return how many songs the next scan will analyse with it."""
+        from nearsong.library.models import encoder_list
+
         return encoder_list.add_encoder(self._store, name, progress)
 
     def add_vectors(self, path: str | os.PathLike[str]) -> LookedUp:
         """Look up vectors of songs in a Parquet or npz file; they replace those of an earlier file."""
+        from nearsong.library.models import encoder_list
+
         return encoder_list.add_vectors(self._store, path)
 
     def remove_encoder(self, name: str) -> bool:
         """Stop using an encoder and delete its vectors; return False if a model in use still needs them."""
+        from nearsong.library.models import encoder_list
+
         return encoder_list.remove_encoder(self._store, name)
 
     # ---- learning
@@ -215,11 +242,15 @@ class Library:
             Scores on held-out artists, compared with chance, popularity, the native metric and the listeners
             themselves; and whether the metric became active.
         """
+        from nearsong.library.listeners.histories import ListenerChoice
+        from nearsong.library.training.fit import TrainingSettings
+        from nearsong.library.training.train import train_library
+
         model_id, report = train_library(
             self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
         )
-        if model_id is not None:
-            self.space.build_graph(progress)
+        if model_id is not None and (note := self.space.build_graph(progress)):
+            report = replace(report, notes=(*report.notes, note))
         return report
 
     def evaluate(
@@ -230,6 +261,10 @@ class Library:
         progress: Progress = no_progress,
     ) -> TrainingReport:
         """Evaluate on held-out artists with the current songs and listens, without storing anything."""
+        from nearsong.library.listeners.histories import ListenerChoice
+        from nearsong.library.training.fit import TrainingSettings
+        from nearsong.library.training.train import evaluate_library
+
         return evaluate_library(
             self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
         )
@@ -240,6 +275,8 @@ class Library:
 
     def rejected_report(self) -> TrainingReport | None:
         """Return the report of the last training if its metric did not become active."""
+        from nearsong.library.training.train import rejected_report
+
         return rejected_report(self._store)
 
     @property
@@ -252,6 +289,8 @@ class Library:
 
         If there are any, the model is pending until the next scan.
         """
+        from nearsong.library.models.lifecycle import use_model
+
         return use_model(self._store, model_id, progress)
 
     def remove_model(self, model_id: int) -> None:
@@ -260,6 +299,8 @@ class Library:
 
     def load_model(self, model_id: int | None = None) -> SimilarityModel:
         """Return a model; by default the active one."""
+        from nearsong.model import SimilarityModel
+
         chosen = self.active_model if model_id is None else model_id
         if chosen is None:
             raise EmptyLibraryError("the library has no model yet; start with `nearsong scan FOLDER`.")
@@ -276,110 +317,25 @@ class Library:
         If it needs other encoders than the library's, it is pending: the next scan analyses all songs with them and
         activates it.
         """
+        from nearsong.library.models.lifecycle import import_model
+        from nearsong.model import SimilarityModel
+
         model = SimilarityModel.load(path)
         return import_model(self._store, model, {"file": os.path.basename(os.fspath(path))}, progress)
 
-    # ---- queries
-
-    def snapshot(self, *, now: bool = False) -> Snapshot:
-        """Return a snapshot of the library, for queries from many threads.
-
-        The same snapshot is returned until the library changes. Songs added by another process may be missing for
-        some seconds, unless ``now`` is set. Raises an `EmptyLibraryError` if there are no songs to compare yet.
-        """
-        return self._snapshots.get(now=now)
-
-    def version_stamp(self) -> VersionStamp:
-        """Return a record that changes with the active model, the songs and the listening histories."""
-        return self._store.version_stamp()
-
-    @property
-    def space(self) -> Space:
-        """The songs and their embeddings under the active model."""
-        return self.snapshot().space
-
-    def songs(self) -> list[Song]:
-        """Return all songs that can be compared, by id."""
-        return list(self.space.songs)
-
-    def find(self, text: str | int) -> Song:
-        """Return the song with an id or a name.
-
-        Raises
-        ------
-        UnclearSongError
-            If several songs match, or none; its ``suggestions`` name the likely ones.
-        """
-        return self.space.finder.find(str(text))
-
-    def similar(
-        self, *seeds: SeedLike, n: int = 10, filters: Filters | None = None, adventurousness: float = 0.0
-    ) -> list[Neighbour]:
-        """Return the songs nearest to one or more seeds.
-
-        Parameters
-        ----------
-        *seeds : Song, int, str or path-like
-            With several, the distance of a song is that to the nearest of them.
-        n : int, default=10
-        filters : Filters, optional
-        adventurousness : float from -1, what many people play, to 1, what few play
-
-        Returns
-        -------
-        list of Neighbour
-            Song, distance, and similarity in 0..1.
-        """
-        return self.snapshot().similar(seeds, n, filters, adventurousness=adventurousness)
-
-    def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return the ids and distances of the songs nearest to one or more seeds, both (n,)."""
-        found = [(neighbour.song.id, neighbour.distance) for neighbour in self.similar(*seeds, n=n)]
-        return np.array([row[0] for row in found], np.int64), np.array([row[1] for row in found], np.float64)
-
-    def playlist(
-        self,
-        *seeds: SeedLike,
-        rules: PlaylistRules | None = None,
-        filters: Filters | None = None,
-        to: SeedLike | None = None,
-    ) -> tuple[list[Song], list[str]]:
-        """Return a playlist around seeds, or a path from a single seed ``to`` another.
-
-        Returns
-        -------
-        songs : list of Song
-        notes : list of str
-            Rules that could not be met.
-        """
-        return self.snapshot().playlist(seeds, rules, filters, to)
-
-    def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
-        """Explain why songs are near a query, or far from it: by sound and by shared listeners."""
-        return self.snapshot().why([query], others)
-
-    def open_file(self, song: Song) -> FileIO:
-        """Open the file of a song; raise a `NoSuchSongError` if it is not the file that was scanned."""
-        return open_song_file(self._store, song)
+    # ---- state
 
     @property
     def folders(self) -> list[str]:
         """The scanned folders."""
         return self._store.songs.roots()
 
-    def map(self, path: str | os.PathLike[str], *, seed: int = 0, progress: Progress = no_progress) -> Path:
-        """Write an HTML page with a map of all songs under the active model; return its path."""
-        return export_map(path, self.snapshot, seed=seed, progress=progress)
-
     def status(self) -> Status:
         """Return the content of the library, its problems, and what to do next."""
+        from nearsong.library.status import status_of
+
         return status_of(self._store)
 
     def unreadable(self) -> list[tuple[str, str]]:
         """Return the files that cannot be read, and why."""
         return self._store.songs.problems()
-
-    def compare_models(self, first: int, second: int) -> float:
-        """Return the share of the ten nearest songs that two models have in common, over a sample of songs."""
-        spaces = [Space.load(self._store, check_count(model, "model")) for model in (first, second)]
-        return agreement(*spaces)

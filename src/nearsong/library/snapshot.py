@@ -49,6 +49,7 @@ from nearsong.library.neighbours.song_finder import id_in
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Neighbour, Song, VersionStamp
 from nearsong.library.store import ModelRow, Store
+from nearsong.listens.records import TrackName
 from nearsong.model import SongEncoder
 from nearsong.types import FloatArray
 from nearsong.validation import check_choice
@@ -202,6 +203,11 @@ class Snapshot:
         if song_id in self.space.missing:
             raise NoSuchSongError(f"the file of song {song_id} is missing; restore it and run `nearsong scan`.")
         raise NoSuchSongError(f"song not found: {song_id}; search for it by name.")
+
+    def songs_named(self, tracks: Sequence[TrackName]) -> list[Song | None]:
+        """Return the song that each track name means; None if it is not in the library, or its file is missing."""
+        rows = [self.space.row_of.get(song or 0) for song in self.histories.song_ids(tracks)]
+        return [None if row is None else self.space.songs[row] for row in rows]
 
     def seed(self, seed: SeedLike, metric: str = "active", *, in_worker: bool = False) -> Seed:
         """Return the seed of a song, an id, a name or a path; a seed of another metric or snapshot is converted.

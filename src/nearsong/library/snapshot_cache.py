@@ -1,13 +1,17 @@
 """A store -> the current snapshot of its library, reloaded when the library has changed."""
 
+from __future__ import annotations
+
 import threading
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from nearsong.library.neighbours.space import Space
 from nearsong.library.records import VersionStamp
-from nearsong.library.snapshot import Snapshot
 from nearsong.library.store import Store
+
+if TYPE_CHECKING:
+    from nearsong.library.snapshot import Snapshot
 
 RELOAD_SECONDS = 2.0
 """New songs of another process may be missing for this long, ..."""
@@ -66,6 +70,9 @@ class SnapshotCache:
     def _load(self, snapshot: Snapshot | None, stamp: VersionStamp, now: bool) -> Snapshot:
         if snapshot is not None and self._has_songs(snapshot, stamp, now):  # only the listens have changed
             return snapshot.with_listens(replace(snapshot.stamp, listens=stamp.listens))
+        from nearsong.library.neighbours.space import Space
+        from nearsong.library.snapshot import Snapshot
+
         start = time.monotonic()
         space = Space.load(self._store)
         loaded = Snapshot(self._store, space, self._store.models.row(space.model_id), stamp)

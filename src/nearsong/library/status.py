@@ -1,13 +1,16 @@
 """A library -> its content, its problems, and what to do next."""
 
+import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nearsong.library.listeners.plays import MIN_PLAYS_TO_TRAIN
-from nearsong.library.models.library_encoders import library_excerpt
-from nearsong.library.store import PENDING, PLAYED, Store
-from nearsong.library.training.data import MIN_ARTISTS
-from nearsong.library.training.train import REJECTED, rejection_state
+from cachetools import LRUCache, cached
+
+from nearsong.library.listeners.recorded.plays import MIN_PLAYS_TO_TRAIN
+from nearsong.library.listeners.row_count import count_rows
+from nearsong.library.models.excerpt import library_excerpt
+from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
+from nearsong.library.training.settings import MIN_ARTISTS
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Status:
     excerpt : float
         Seconds from the middle of each song that scans analyse; 0 for complete songs.
     histories, listens, users : int
-        Listening histories, their rows, and the users and playlists in them.
+        Listening histories, their rows (a listen that several of them report counts once), and the users and
+        playlists in them.
     played : int
         Plays recorded by the page and by players; some may not be among the listens yet.
     too_few : bool
@@ -86,16 +90,31 @@ def status_of(store: Store) -> Status:
         not_analysed=store.songs.not_analysed(store.models.scanned_encoders().values()),
         excerpt=library_excerpt(store),
         histories=len(sources),
-        listens=sum(source.rows for source in sources),
+        listens=_count_rows(store),
         users=store.listens.n_users(),
         played=store.plays.count(),
         too_few=bool(sources)
-        and all(source.format == PLAYED and source.rows < MIN_PLAYS_TO_TRAIN for source in sources),
-        rejected=store.models.setting(REJECTED) == rejection_state(store),
+        and all(source.format == PLAYED for source in sources)
+        and store.plays.count() < MIN_PLAYS_TO_TRAIN,
+        rejected=_is_rejected(store),
         model=model,
         next=(),
     )
     return Status(**{**asdict(status), "next": tuple(_advice(status, store))})
+
+
+@cached(LRUCache(16), key=lambda store: (store.address, store.version_stamp()), lock=threading.Lock())
+def _count_rows(store: Store) -> int:
+    return count_rows(store)  # the page asks for the status again and again
+
+
+def _is_rejected(store: Store) -> bool:
+    stored = store.models.setting(REJECTED)
+    if stored is None:
+        return False
+    from nearsong.library.training.train import rejection_state  # loads SciPy and numba
+
+    return stored == rejection_state(store)
 
 
 def _advice(status: Status, store: Store) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nearsong.library.listeners.plays import PlayLog
+from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.store import Store
 
 

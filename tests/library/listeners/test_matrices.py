@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.listeners import matrices as module
+from nearsong.library.listeners import deduplicate as module
+from nearsong.library.listeners.deduplicate import HistoryListens
 from nearsong.library.listeners.matching import Matched
-from nearsong.library.listeners.matrices import MIN_USERS, HistoryListens, build_listening
+from nearsong.library.listeners.matrices import MIN_USERS, build_listening
 
 MINUTE = 60
 N_ARTISTS, N_SONGS = 3, 4

@@ -14,7 +14,7 @@ import music_library
 from nearsong.errors import InvalidInputError, NoSuchSongError
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.importing import import_listens
-from nearsong.library.listeners.plays import (
+from nearsong.library.listeners.recorded.plays import (
     HISTORY_NAME,
     MAX_PLAYS_PER_REQUEST,
     MIN_PLAYS_TO_TRAIN,

@@ -8,7 +8,7 @@ from nearsong.errors import LibraryError
 from nearsong.library import Library
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.importing import import_listens
-from nearsong.library.listeners.plays import PlayLog
+from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.store import HistoryWriter
 from nearsong.listens.records import TrackName
 from recorded_plays import NOON, gathered, put

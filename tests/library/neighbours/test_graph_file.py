@@ -1,12 +1,13 @@
 """The file of a graph: used again while it fits, made again when it is damaged."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
 
 from nearsong.atomic_write import UNFINISHED_SUFFIX
-from nearsong.library.neighbours.index import NeighbourIndex
+from nearsong.library.neighbours.index import NO_GRAPH, NeighbourIndex
 from neighbour_songs import assert_same, recall, songs
 
 
@@ -124,3 +125,16 @@ def test_the_three_graphs_used_last_are_cached_and_old_unfinished_files_are_remo
         if i == 2:
             build(embeddings[:100], tmp_path)  # the first is used once more
     assert {file.name for file in tmp_path.iterdir()} == {names[0], names[2], names[3], fresh.name}
+
+
+def test_without_usearch_every_search_is_exact_and_the_extra_is_named(tmp_path, build, monkeypatch):
+    embeddings, queries = songs(300)
+    build(embeddings, tmp_path)
+    exact = NeighbourIndex.build(embeddings, np.arange(300)).nearest(queries, 5)
+    monkeypatch.setitem(sys.modules, "usearch", None)
+    index = build(embeddings, tmp_path)
+    assert index.is_exact
+    assert index.lacks_usearch
+    np.testing.assert_array_equal(index.nearest(queries, 5)[0], exact[0])
+    assert not NeighbourIndex.build(embeddings, np.arange(300)).lacks_usearch  # too few songs for a graph
+    assert "pip install 'nearsong[large]'" in NO_GRAPH

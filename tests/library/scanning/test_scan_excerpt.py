@@ -9,12 +9,14 @@ from nearsong.audio import load_audio
 from nearsong.errors import InvalidInputError
 from nearsong.library import Library
 from nearsong.library.models.encoder_list import add_encoder
-from nearsong.library.models.library_encoders import library_excerpt, stored_encoder
+from nearsong.library.models.excerpt import NO_FRAMES, library_excerpt
+from nearsong.library.models.library_encoders import stored_encoder
 from nearsong.library.models.lifecycle import import_model, use_model
 from nearsong.library.scanning.analyse_file import analyse_upload
 from nearsong.library.scanning.scan import ScanOptions, scan
 from nearsong.library.status import status_of
 from nearsong.model import SimilarityModel
+from nearsong.model.encoders.pretrained.vectors import NoFrames
 
 RATE = 22_050
 SECONDS = 12.0
@@ -57,6 +59,7 @@ def test_a_song_is_described_by_its_middle_and_has_its_complete_length(store, mu
     assert scan(store, [music], excerpts()).added == 5
     check_vectors(store, 10.0)
     assert status_of(store).excerpt == library_excerpt(store) == 10.0
+    assert NoFrames.name == NO_FRAMES, "it is written out, as the encoders take long to load"
     assert status_of(store).damaged == 0
 
 

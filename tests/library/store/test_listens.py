@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from nearsong.errors import LibraryError
 from nearsong.library.store import Store, listens
-from nearsong.listens.records import ListenBlock, TrackName
+from nearsong.library.store.text import clean_text
+from nearsong.listens.records import Action, ListenBlock, TrackName
 
 
 def block_of(rows) -> ListenBlock:
@@ -51,6 +53,19 @@ def read(store, source):
 A, B, C = TrackName("A", "one", "mbid", "artist mbid"), TrackName("B"), TrackName("C", "three")
 
 
+def test_skips_and_hearts_are_stored_apart_and_are_no_plays(store):
+    rows = [("ann", A, 1, 100), ("ann", A, 1, 200), ("ann", B, 1, 300)]
+    told = np.array([Action.LISTEN, Action.SKIP, Action.HEART], np.int8)
+    writer = store.listens.begin("a.csv", "f", "csv", "events")
+    writer.add(replace(block_of(rows), action=told))
+    assert writer.finish()
+    (columns,) = store.listens.columns(writer.source_id)
+    assert columns.action.tolist() == told.tolist()
+    assert columns.of(Action.SKIP).time.tolist() == [200]
+    assert sorted(store.listens.totals().values()) == [0, 1]
+    assert len(store.listens.names()[1]) == 2
+
+
 def test_rows_come_back_in_order_whatever_blocks_they_came_in(store):
     blocks = [[("ann", A, 3, 100), ("bob", B, 1, 0)], [("bob", A, 2, -5), ("ann", C, 0.5, 2**40)], []]
     source = write(store, blocks)
@@ -82,11 +97,11 @@ def test_any_rows_add_up_to_the_same_totals(one_store, blocks):
     source = write(store, blocks, fingerprint=str(time.monotonic_ns()))
     expected: Counter[TrackName] = Counter()
     for _, item, plays, _ in (row for rows in blocks for row in rows):
-        expected[TrackName(*(listens.clean_text(part) for part in vars_of(item)))] += plays
+        expected[TrackName(*(clean_text(part) for part in vars_of(item)))] += plays
     ids, tracks = store.listens.names()
     names = dict(zip(ids.tolist(), tracks, strict=True))
     assert {names[name]: plays for name, plays in store.listens.totals([source]).items()} == dict(expected)
-    users = {listens.clean_text(user) for rows in blocks for user, *_ in rows}
+    users = {clean_text(user) for rows in blocks for user, *_ in rows}
     assert store.listens.n_users() == len(users)
     store.listens.remove([source])
     assert store.listens.n_users() == 0
@@ -198,8 +213,7 @@ def test_imports_at_once_share_names(store):
     assert all(len(read(store, source)) == 150 for source in sources)
 
 
-def test_an_import_forgets_and_asks_again_when_there_are_too_many_names(store, monkeypatch):
-    monkeypatch.setattr(listens, "_MAX_CACHED_IDS", 5)
+def test_names_that_several_blocks_have_are_stored_once(store, monkeypatch):
     monkeypatch.setattr(listens, "_BATCH_ROWS", 3)
     blocks = [[(f"u{i % 7}", TrackName(f"a{(i * j) % 11}"), 1, i) for i in range(20)] for j in range(4)]
     source = write(store, blocks)
@@ -210,11 +224,11 @@ def test_an_import_forgets_and_asks_again_when_there_are_too_many_names(store, m
 
 def test_a_block_that_fails_can_be_written_again(store, monkeypatch):
     writer = store.listens.begin("a.csv", "f", "csv", "counts")
-    pack = listens._pack
-    monkeypatch.setattr(listens, "_pack", lambda columns: 1 // 0)
+    pack = listens.pack
+    monkeypatch.setattr(listens, "pack", lambda columns: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         writer.add(block_of([("ann", A, 3, 0)]))
-    monkeypatch.setattr(listens, "_pack", pack)
+    monkeypatch.setattr(listens, "pack", pack)
     writer.add(block_of([("ann", A, 3, 0)]))
     assert writer.finish()
     assert [row[1:] for row in read(store, writer.source_id)] == [(A, 3, 0)]

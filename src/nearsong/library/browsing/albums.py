@@ -124,6 +124,14 @@ class AlbumIndex:
             raise LibraryError(f"album not found: {_quoted(album_id)}; search for it by name.")
         return album
 
+    def has_artist(self, artist_id: str) -> bool:
+        """Return whether there is an artist with this id."""
+        return artist_id in self._artists
+
+    def has_album(self, album_id: str) -> bool:
+        """Return whether there is an album with this id."""
+        return album_id in self._albums
+
     def album_of(self, song: Song) -> Album:
         """Return the album that a song is on."""
         if (album := self._album_of.get(song.id)) is None:

@@ -1,18 +1,24 @@
 """The store's listening histories and songs -> matched track names, play counts and listener matrices."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.caching import cached_property
+from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, portions
 from nearsong.library.listeners.matching import Matched, MatchReport, SongCatalogue, match, match_report
-from nearsong.library.listeners.matrices import GAP_MINUTES, HistoryListens, build_listening
+from nearsong.library.listeners.matrices import GAP_MINUTES, build_listening
 from nearsong.library.listeners.outside import OutsideArtists, outside_artists
+from nearsong.library.listeners.same_track import named_tracks
 from nearsong.library.listeners.thresholds import Listening
 from nearsong.library.records import Song
 from nearsong.library.store import PLAYED, History, ListenColumns, Store
+from nearsong.listens.records import Action, TrackName
+from nearsong.names import visible_name
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,23 @@ class ListenerChoice:
     gap_minutes: float = GAP_MINUTES
 
 
+class HistoryRow(NamedTuple):
+    """A row of a history; ``plays`` is the number of stars of a rating."""
+
+    track: TrackName
+    action: Action
+    plays: float
+    time: int
+
+
 class Histories:
     """All listening histories of a library, matched with its songs.
+
+    Parameters
+    ----------
+    store : Store
+    users : sequence of int, optional
+        Ids of users, of whom only the rows are read; by default of all.
 
     Attributes
     ----------
@@ -47,13 +68,24 @@ class Histories:
         The same songs, ready for lookup.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, users: Sequence[int] | None = None) -> None:
         self._store = store
         # histories before names, so that the names of every history are complete despite concurrent imports
-        self.histories, self._played_rows = _read_histories(store)
+        self.histories, self._rows = _read_histories(store)
+        used = None
+        if users is not None:
+            self._rows = _rows_of(store, self.histories, self._rows, users)
+            self.histories = [history for history in self.histories if history.id in self._rows]
+            used = _concatenate([block.name for blocks in self._rows.values() for block in blocks], np.int32)
         self.songs: list[Song] = sorted(store.songs.all(), key=lambda song: song.path)
         self.catalogue = SongCatalogue.of(self.songs)
-        self._name_ids, self._names = store.listens.names()
+        self._name_ids, self._names = store.listens.names(used)
+
+    @classmethod
+    def of_user(cls, store: Store, name: str) -> "Histories":
+        """Return the histories with the rows of one user only."""
+        number = store.listens.user_id(name)
+        return cls(store, users=[] if number is None else [number])
 
     @cached_property
     def matched(self) -> Matched:
@@ -61,7 +93,7 @@ class Histories:
         return match(self.catalogue, self._names)
 
     def report(self, history_ids: list[int] | None = None, top: int = 10) -> MatchReport:
-        """Return how much of some or all histories was matched."""
+        """Return how much of some or all histories was matched; a listen that two of them report counts once."""
         plays = self._plays(history_ids)
         played = np.flatnonzero(plays)
         matched = self.matched
@@ -72,10 +104,45 @@ class Histories:
             top=top,
         )
 
+    def rows(self, kind: str) -> Iterator[HistoryRow]:
+        """Yield the rows of all histories of a kind: listens first, each once, then all that is no listen."""
+        if kind == "events":
+            for events in self._events(self.histories):
+                columns = events.name.tolist(), events.plays.tolist(), events.time.tolist()
+                for name, plays, time in zip(*columns, strict=True):
+                    yield HistoryRow(self._names[name], Action.LISTEN, plays, time)
+        for history in self.histories:
+            for block in self._blocks(history) if history.kind == kind else ():
+                others = block.at(block.action != Action.LISTEN) if kind == "events" else block
+                names = np.searchsorted(self._name_ids, others.name).tolist()
+                facts = names, others.action.tolist(), others.plays.tolist(), others.time.tolist()
+                for name, action, plays, time in zip(*facts, strict=True):
+                    yield HistoryRow(self._names[name], Action(action), plays, time)
+
+    def n_repeated(self) -> int:
+        """Return how many listens are left out, since another row is the same listen."""
+        events = [history for history in self.histories if history.kind == "events"]
+        n_listens = sum(int((self._listens_of(history).plays > 0).sum()) for history in events)
+        return n_listens - sum(len(rows.user) for rows in self._events(events))
+
     def song_plays(self) -> dict[int, float]:
         """Return how often each song was played, by id; a listen in two histories counts once."""
         counts = self.listening().song_play_counts
         return {self.songs[row].id: float(counts[row]) for row in np.flatnonzero(counts)}
+
+    def song_ids(self, tracks: Sequence[TrackName]) -> list[int | None]:
+        """Return the id of the song that each track name means; None if there is none."""
+        rows = match(self.catalogue, tracks).song.tolist()
+        return [int(self.catalogue.song_ids[row]) if row >= 0 else None for row in rows]
+
+    def last_played(self, listener: str) -> dict[int, int]:
+        """Return song id -> when a listener last played it with nearsong, by id or by name, in seconds since 1970."""
+        last = self._store.plays.last_played(visible_name(listener))
+        named = self._store.plays.last_named(visible_name(listener))
+        for song, at in zip(self.song_ids(list(named)), named.values(), strict=True):
+            if song is not None:
+                last[song] = max(at, last.get(song, at))
+        return last
 
     def listening(self, choice: ListenerChoice | None = None) -> Listening:
         """Return the matrices listeners x artists and listeners x songs."""
@@ -110,20 +177,44 @@ class Histories:
             min_plays=choice.min_plays,
             gap_minutes=choice.gap_minutes,
             outside=outside,
+            names=self._names,
         )
 
     def _plays(self, history_ids: list[int] | None) -> npt.NDArray[np.float64]:
-        """Return how often each track name was played."""
-        plays = np.zeros(len(self._names))
-        ids = [history.id for history in self.histories] if history_ids is None else history_ids
-        for name, count in self._store.listens.totals(ids).items():
-            row = int(np.searchsorted(self._name_ids, name))
-            if row < len(self._name_ids) and self._name_ids[row] == name:
-                plays[row] = count
+        """Return how often each track name was played, each listen once."""
+        chosen = [history for history in self.histories if history_ids is None or history.id in history_ids]
+        others = [history for history in chosen if history.kind != "events"]
+        plays = self._totals([history.id for history in others if history.id not in self._rows])
+        for rows in (self._listens_of(history) for history in others if history.id in self._rows):
+            plays += np.bincount(rows.name, rows.plays, len(plays))
+        for events in self._events(chosen):
+            plays += np.bincount(events.name, events.plays, len(plays))
         return plays
 
+    def _events(self, histories: Sequence[History]) -> Iterator[ListenRows]:
+        """Yield the listens of histories with events, each once, a range of users at a time."""
+        sources = [self._listens_of(history) for history in histories if history.kind == "events"]
+        tracks_of = partial(named_tracks, self.matched, self._names)
+        for _, _, events in portions([source for source in sources if len(source)], len(self._names), tracks_of):
+            yield events
+
+    def _totals(self, history_ids: list[int]) -> npt.NDArray[np.float64]:
+        """Return how often each track name was played in histories without events, whose rows are never the same."""
+        plays = np.zeros(len(self._names))
+        totals = self._store.listens.totals(history_ids) if history_ids else {}
+        if totals:
+            ids, counts = np.array(list(totals)), np.array(list(totals.values()))
+            known = np.isin(ids, self._name_ids)  # a name may be newer than those that were read
+            plays[np.searchsorted(self._name_ids, ids[known])] = counts[known]
+        return plays
+
+    def _blocks(self, history: History) -> Iterator[ListenColumns]:
+        last = self._name_ids[-1] if len(self._name_ids) else -1
+        for block in self._rows.get(history.id) or self._store.listens.columns(history.id):
+            yield block.up_to(last)  # a pull may have added rows since the names were read
+
     def _listens_of(self, history: History) -> HistoryListens:
-        blocks = self._played_rows.get(history.id) or list(self._store.listens.columns(history.id))
+        blocks = [block.of(Action.LISTEN) for block in self._blocks(history)]
         names = _concatenate([block.name for block in blocks], np.int32)
         return HistoryListens(
             kind=history.kind,
@@ -143,6 +234,21 @@ def _read_histories(store: Store) -> tuple[list[History], dict[int, list[ListenC
         }
         if rows.keys() <= {history.id for history in store.listens.histories()}:  # not replaced while it was read
             return histories, rows
+
+
+def _rows_of(
+    store: Store, histories: Sequence[History], read: dict[int, list[ListenColumns]], users: Sequence[int]
+) -> dict[int, list[ListenColumns]]:
+    """Return the rows of some users in each history that has some."""
+    users_of = store.listens.users_of_histories()
+    rows: dict[int, list[ListenColumns]] = {}
+    for history in histories:
+        if history.kind == "playlists" or not np.isin(users_of.get(history.id, ()), users).any():
+            continue
+        for block in read.get(history.id) or store.listens.columns(history.id):
+            if (chosen := np.isin(block.user, users)).any():
+                rows.setdefault(history.id, []).append(block.at(chosen))
+    return rows
 
 
 def _concatenate(parts: list[npt.NDArray[Any]], dtype: type[Any]) -> npt.NDArray[Any]:

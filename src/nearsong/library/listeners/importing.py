@@ -2,29 +2,33 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from nearsong.audio.tags import read_tags
 from nearsong.errors import ListensError
+from nearsong.library.listeners.read_ahead import ReadAhead
 from nearsong.library.store import History, HistoryWriter, Store
-from nearsong.listens import ListenFile, find_listen_files, open_listens
+from nearsong.listens import DEFAULT_USER, ListenBlock, ListenFile, RowCounts, find_listen_files, open_histories
+from nearsong.listens.sources import FileNames
 from nearsong.temporary import remove_leftovers
 from nearsong.types import Note, Progress
 
-Count = Callable[[int], None]
-
-DEFAULT_USER = "me"
-"""The listener of histories that name none."""
+__all__ = ["ImportedFile", "import_listens"]
 
 MAX_ROWS_NOTED = 3
 """Unreadable rows that are noted one by one; beyond, their number."""
 
 
+class _NoRowsError(ListensError):
+    """A history that has no rows of its kind."""
+
+
 @dataclass(frozen=True)
 class ImportedFile:
-    """Result of importing one file.
+    """Result of importing one history of a file; a file may hold several, of different kinds.
 
     Attributes
     ----------
@@ -37,10 +41,14 @@ class ImportedFile:
         Format and kind of the history.
     rows, bad_rows : int
         Rows imported, and rows that could not be read.
+    left_out : mapping of str to int
+        Reason -> rows that were not used, such as podcasts.
     source : int or None
         Id of the history in the library.
     reason : str
         Error message, if it failed.
+    path : str
+        The file.
     """
 
     name: str
@@ -49,8 +57,10 @@ class ImportedFile:
     kind: str = ""
     rows: int = 0
     bad_rows: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
     source: int | None = None
     reason: str = ""
+    path: str = ""
 
 
 def import_listens(
@@ -58,10 +68,12 @@ def import_listens(
     paths: Iterable[str | os.PathLike[str]],
     *,
     format: str | None = None,
-    user: str = DEFAULT_USER,
+    user: str | None = None,
     name: str | None = None,
     progress: Progress = lambda stage, done, total: None,
     note: Note = lambda text: None,
+    max_bytes: int | None = None,
+    reads_songs: bool = True,
 ) -> list[ImportedFile]:
     """Read listening histories into the library.
 
@@ -72,14 +84,24 @@ def import_listens(
         Files and folders, of any mix of formats.
     format : str, optional
         Format of the files; by default detected for each file.
-    user : str
-        The listener of rows that name no user.
+    user : str, optional
+        The listener, whatever name a file has; by default that in the file, or else `DEFAULT_USER`. A file with
+        listens of several users is refused if one is given.
     name : str, optional
         Name of the history, for a single file; a later import of the same name replaces it. By default its path.
     progress : callable
-        Called with (stage, rows read, 0); the total is not known.
+        Called with (stage, rows read, total); the total is an estimate, by the share of the files that is read.
     note : callable
         Called with a message about rows that cannot be read.
+    max_bytes : int, optional
+        What each archive may unpack to.
+    reads_songs : bool, default=True
+        Whether tags of files that a playlist names are read, where it gives no names.
+
+    Returns
+    -------
+    list of ImportedFile
+        One for each history, several where a file holds listens, counts and playlists.
 
     Raises
     ------
@@ -93,35 +115,73 @@ def import_listens(
     store.listens.sweep()
     done: list[ImportedFile] = []
     failures: list[ListensError] = []
-
-    def count(rows: int) -> None:
-        progress("reading listens", rows + sum(file.rows for file in done), 0)
-
+    how = _How(user, _Pace(progress, files), note, _names_in_tags if reads_songs else None)
     for file in files:
         try:
-            done.append(_import_file(store, file, format, user, name, count, note))
+            histories = open_histories(file, format, max_bytes)
+            done.extend(_import_file(store, histories, name, how))
         except ListensError as error:
             failures.append(error)
-            done.append(ImportedFile(str(file), "failed", reason=str(error)))
+            done.append(ImportedFile(str(file), "failed", reason=str(error), path=str(file)))
+        how.pace.end(file)
     if len(failures) == len(files):
         raise failures[0]
     return done
 
 
-def _import_file(
-    store: Store, path: Path, format: str | None, user: str, name: str | None, count: Count, note: Note
-) -> ImportedFile:
-    history = open_listens(path, format)
-    fingerprint = _fingerprint(path, history.format, user)
-    name = (name or str(path.absolute())) + (
-        "" if user == DEFAULT_USER else f" ({user})"
-    )  # two people may use one path in turn
+class _How(NamedTuple):
+    """How files are imported: for whom, who is told, and what looks up names of songs that a playlist gives none."""
+
+    user: str | None
+    pace: "_Pace"
+    note: Note
+    file_names: FileNames | None
+
+
+def _import_file(store: Store, histories: Sequence[ListenFile], name: str | None, how: _How) -> list[ImportedFile]:
+    """Import the histories of a file, one for each kind; those without rows do not matter if others have some."""
+    path = histories[0].path
+    formats = [history.format for history in histories]
+    name = name or str(path.absolute())
+    if how.user is not None and how.user != DEFAULT_USER:
+        name = f"{name} ({how.user})"  # two people may use one path in turn
+    done: list[ImportedFile] = []
+    failures: list[ListensError] = []
+    for number, history in enumerate(histories):
+        what = history.format if formats.count(history.format) == 1 else f"{history.format} {history.kind}"
+        title = f"{name} ({history.kind})" if number else name
+        try:
+            fingerprint = _fingerprint(path, what, how.user)
+            done.append(_import_history(store, history, title, fingerprint, how))
+            how.pace.add(done[-1].rows)
+        except _NoRowsError as error:
+            failures.append(error)
+        except ListensError as error:
+            if not done:
+                raise
+            done.append(ImportedFile(title, "failed", history.format, history.kind, reason=str(error)))
+    if not done:
+        raise failures[0]
+    return [replace(file, path=str(path)) for file in done]
+
+
+def is_history_of(name: str, kind: str, user: str) -> bool:
+    """Return whether a history has the name of one that was imported for a user.
+
+    >>> is_history_of("/a.zip (ann) (playlists)", "playlists", "ann"), is_history_of("/ann.csv", "events", "ann")
+    (True, False)
+    """
+    ends = (f" ({user}) ({kind})",) if user == kind else (f" ({user})", f" ({user}) ({kind})")
+    return name.endswith(ends)
+
+
+def _import_history(store: Store, history: ListenFile, name: str, fingerprint: str, how: _How) -> ImportedFile:
     sources = store.listens.histories()
     same = next((source for source in sources if source.fingerprint == fingerprint), None)
     if same is not None:
         return ImportedFile(name, "known", same.format, same.kind, same.rows, source=same.id)
     earlier = [source for source in sources if source.name == name]
-    return _copy_rows(store, history, name, fingerprint, earlier, user, count, note)
+    return _copy_rows(store, history, name, fingerprint, earlier, how)
 
 
 def _copy_rows(
@@ -130,14 +190,12 @@ def _copy_rows(
     name: str,
     fingerprint: str,
     earlier: Sequence[History],
-    user: str,
-    count: Count,
-    note: Note,
+    how: _How,
 ) -> ImportedFile:
-    bad_rows = _BadRows(note)
+    bad_rows, counts = _BadRows(how.note), RowCounts()
     writer = store.listens.begin(name, fingerprint, history.format, history.kind)
     try:
-        rows = _write_blocks(writer, history, name, user, count, bad_rows)
+        rows = _write_blocks(writer, history, name, how, bad_rows, counts)
         is_first = writer.finish(replaced=[source.id for source in earlier])
     except BaseException:  # Ctrl-C too: remove the unfinished history
         store.listens.abandon(writer)
@@ -154,24 +212,95 @@ def _copy_rows(
         kind=history.kind,
         rows=rows,
         bad_rows=bad_rows.count,
+        left_out=dict(counts.left_out),
         source=writer.source_id,
     )
 
 
 def _write_blocks(
-    writer: HistoryWriter, history: ListenFile, name: str, user: str, count: Count, bad_rows: "_BadRows"
+    writer: HistoryWriter,
+    history: ListenFile,
+    name: str,
+    how: _How,
+    bad_rows: "_BadRows",
+    counts: RowCounts,
 ) -> int:
-    """Write all blocks of a history and return the number of its rows."""
+    """Write all blocks of a history and return the number of its rows; the next block is read meanwhile."""
     rows = 0
-    for block in history.blocks(on_bad_row=bad_rows, user=user, file_names=_names_in_tags):
-        if history.kind == "playlists":  # two folders may each have a "favourites"
-            block = replace(block, users=[f"{name}: {playlist}" for playlist in block.users])
-        writer.add(block)
-        rows += len(block)
-        count(rows)
+    playlists = _PlaylistNames(name)
+
+    def blocks(check: Callable[[], None]) -> Iterator[ListenBlock]:
+        def on_progress(done: int, total: int) -> None:
+            check()
+            how.pace.reach(history.path, done, total)
+
+        return history.blocks(bad_rows, how.user, on_progress, how.file_names, counts)
+
+    with ReadAhead(blocks, lambda: how.pace.show(counts.read)) as ahead:
+        for block in ahead:
+            if history.kind == "playlists":  # two folders may each have a "favourites"
+                block = replace(block, users=playlists.of(block.users))
+            writer.add(block)
+            rows += len(block)
+            how.pace.show(counts.read)
     if not rows:
-        raise ListensError(f"{history.path} has no listens; nothing was imported.")
+        what = "".join(f"; {n:,} rows are left out: {reason}" for reason, n in counts.left_out.items())
+        raise _NoRowsError(f"{history.path} has no listens, so nothing was imported{what}.")
     return rows
+
+
+class _PlaylistNames:
+    """The playlists of a history, with its name before them; a list that grows, as that of the blocks does."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._playlists: Sequence[str] = ()
+        self._names: list[str] = []
+
+    def of(self, playlists: Sequence[str]) -> list[str]:
+        if playlists is not self._playlists:
+            self._playlists, self._names = playlists, []
+        self._names.extend(f"{self._name}: {playlist}" for playlist in playlists[len(self._names) :])
+        return self._names
+
+
+class _Pace:
+    """Estimates the rows of all files from those read so far, and reports both."""
+
+    def __init__(self, progress: Progress, files: Sequence[Path]) -> None:
+        self._progress = progress
+        self._bytes_of = {file: max(_size(file), 1) for file in files}
+        self._rows_before = 0
+        self._bytes_before = 0
+        self._share = 0.0
+
+    def reach(self, file: Path, done: int, total: int) -> None:
+        """Note how much of a file is read; may be called from another thread."""
+        self._share = min(1.0, done / max(total, 1)) * self._bytes_of[file]
+
+    def show(self, rows: int) -> None:
+        """Report the rows of the current file."""
+        rows += self._rows_before
+        share = (self._bytes_before + self._share) / sum(self._bytes_of.values())
+        self._progress("reading listens", rows, max(rows, round(rows / share)) if share else 0)
+
+    def add(self, rows: int) -> None:
+        """Note that a history of the current file is done."""
+        self._rows_before += rows
+        self._share = 0.0
+
+    def end(self, file: Path) -> None:
+        """Note that a file is done."""
+        self._bytes_before += self._bytes_of[file]
+        self._share = 0.0
+        self.show(0)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class _BadRows:
@@ -199,8 +328,10 @@ def _names_in_tags(path: str) -> tuple[str, str]:
     return tags.artist, tags.title
 
 
-def _fingerprint(path: Path, format: str, user: str) -> str:
-    digest = hashlib.sha256(f"{format}|{user}|".encode())
+def _fingerprint(path: Path, format: str, user: str | None) -> str:
+    """Return a hash of a file and of how it is read; a user who is named replaces the one in the file."""
+    owner = DEFAULT_USER if user is None else f"named {user}"
+    digest = hashlib.sha256(f"{format}|{owner}|".encode())
     try:
         with open(path, "rb") as file:
             while piece := file.read(1 << 20):

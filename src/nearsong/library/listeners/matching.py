@@ -118,7 +118,7 @@ class SongCatalogue:
                 artist_of_key.setdefault(artist_key(song.artist), int(song_artist[row]))
         missing = np.fromiter((song.missing for song in songs), bool, len(songs))
         order = np.lexsort((song_ids, missing)).tolist()
-        mbids = [_mbid(song.recording_mbid) or None for song in songs]
+        mbids = [normalised_mbid(song.recording_mbid) or None for song in songs]
         titles = _titles(songs, song_artist)
         of_mbid, of_title = _first_with(mbids, order), _first_with(titles, order)
         return cls(
@@ -189,11 +189,11 @@ def match(catalogue: SongCatalogue, tracks: Sequence[TrackName] | TrackNameColum
     artist_of_mbid = catalogue._artist_of_mbid
     artist_cache: dict[str, int] = {}  # histories repeat the same artists
     for row, (name, title, recording, artist_id) in enumerate(columns):
-        song = song_of_mbid.get(_mbid(recording), -1) if recording else -1
+        song = song_of_mbid.get(normalised_mbid(recording), -1) if recording else -1
         if song >= 0:
             songs[row], artists[row], how[row] = song, song_artist[song], BY_RECORDING
             continue
-        artist = artist_of_mbid.get(_mbid(artist_id), -1) if artist_id else -1
+        artist = artist_of_mbid.get(normalised_mbid(artist_id), -1) if artist_id else -1
         if artist < 0:
             cached = artist_cache.get(name)
             artist = artist_cache[name] = catalogue.artist_named(name) if cached is None else cached
@@ -314,7 +314,8 @@ def _display(artist: str, title: str) -> str:
     return f"{artist} - {title}" if artist and title else artist or title
 
 
-def _mbid(text: str) -> str:
+def normalised_mbid(text: str) -> str:
+    """Return an MBID as it is compared."""
     return text.strip().lower()
 
 
@@ -360,5 +361,5 @@ def _artists_by_mbid(songs: Sequence[Song], song_artist: Indices) -> dict[str, i
     votes: dict[str, Counter[int]] = {}
     for song, artist in zip(songs, song_artist.tolist(), strict=True):
         if song.artist_mbid and artist >= 0:
-            votes.setdefault(_mbid(song.artist_mbid), Counter())[artist] += 1
+            votes.setdefault(normalised_mbid(song.artist_mbid), Counter())[artist] += 1
     return {mbid: min(counts, key=lambda artist: (-counts[artist], artist)) for mbid, counts in votes.items()}

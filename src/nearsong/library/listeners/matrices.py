@@ -1,12 +1,10 @@
 """Listens + matched track names -> who listens to what: sparse matrices, listeners x artists and listeners x songs.
 
-A listener is a user, a session (a part of one person's history between two pauses) or a playlist. Rows are processed
-for a range of users at a time, so that twenty million of them fit in memory.
+A listener is a user, a session (a part of one person's history between two pauses) or a playlist.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +12,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.listeners.deduplicate import ListenRows, deduplicate
+from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, joined, portions
 from nearsong.library.listeners.matching import Matched
+from nearsong.library.listeners.same_track import Names, named_tracks
 from nearsong.library.listeners.thresholds import KindPlays, Listening, listening_of
 from nearsong.validation import check_choice, check_positive
 
@@ -27,35 +26,6 @@ MIN_USERS = 10
 
 GAP_MINUTES = 30.0
 """A pause longer than this ends a session."""
-
-PORTION_ROWS = 4_000_000
-"""Rows processed at a time; the rows of one user are never split."""
-
-
-@dataclass(frozen=True, eq=False)
-class HistoryListens:
-    """Rows of a listening history.
-
-    Attributes
-    ----------
-    kind : str
-        "counts" (play counts), "events" (single listens with times) or "playlists".
-    user, name : ndarrays of int32 and shape (n,)
-        User (or playlist) and track name of each row, numbered from 0; the same numbers in all histories.
-    plays : ndarray of float32 and shape (n,)
-        Play counts.
-    time : ndarray of int64 and shape (n,)
-        Seconds since 1970; 0 if unknown.
-    """
-
-    kind: str
-    user: npt.NDArray[np.int32]
-    name: npt.NDArray[np.int32]
-    plays: npt.NDArray[np.float32]
-    time: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.user)
 
 
 class _Plan(NamedTuple):
@@ -78,6 +48,7 @@ def build_listening(
     min_plays: float | None = None,
     gap_minutes: float = GAP_MINUTES,
     outside: npt.NDArray[np.int64] | None = None,
+    names: Names | None = None,
 ) -> Listening:
     """Build the matrices listeners x artists and listeners x songs.
 
@@ -102,6 +73,9 @@ def build_listening(
     outside : array of int and shape (n_names,), optional
         The number, from 0, of each name's artist if the library does not have it; -1 for other names. Only for
         ``all_plays``.
+    names : sequence of TrackName, or TrackNameColumns, optional
+        The track names, by which listens to tracks outside the library are compared; without them, each name is a
+        track of its own.
 
     Raises
     ------
@@ -110,10 +84,9 @@ def build_listening(
 
     Notes
     -----
-    Rows with the same user, name and second are one listen. So are listens to the same song within a minute in two
-    sources, whatever the spelling; tracks outside the library are compared by spelling only, and a service that
-    records end times is not recognised as a duplicate of one that records start times. All other plays of a user are
-    added up. Listens without a time belong to no session.
+    Rows with the same user, name and second are one listen. So are listens to the same track within a minute in two
+    sources, whatever the spelling; a source that records end times is not recognised as a duplicate of one that
+    records start times. All other plays of a user are added up. Listens without a time belong to no session.
     """
     check_choice(listeners, "listeners", LISTENERS)
     gap = check_positive(gap_minutes, "gap_minutes") * 60
@@ -123,7 +96,10 @@ def build_listening(
     _check(given, matched)
     plan = _plan(given, listeners)
     counts = _PlayCounts(matched, n_artists, n_songs, outside)
-    for n, totals, events in _portions([source for source in given if source.kind != "playlists"], counts.meaning):
+    tracks_of = partial(named_tracks, matched, names)
+    people = [source for source in given if source.kind != "playlists"]
+    playlists = [source for source in given if source.kind == "playlists"]
+    for n, totals, events in portions(people, len(matched), tracks_of):
         counts.add_songs(totals)
         counts.add_songs(events)
         if plan.sessions:
@@ -131,9 +107,9 @@ def build_listening(
             session = _sessions(timed, gap)
             counts.add("sessions", session, timed, int(session[-1]) + 1 if len(session) else 0)
         if plan.users:
-            rows = _joined([totals, events]) if plan.events_of_users else totals
+            rows = joined([totals, events]) if plan.events_of_users else totals
             counts.add("users", rows.user, rows, n)
-    for n, entries, _ in _portions([source for source in given if source.kind == "playlists"], counts.meaning):
+    for n, entries, _ in portions(playlists, len(matched), tracks_of):
         counts.add_songs(entries)
         if plan.playlists:
             counts.add("playlists", entries.user, entries, n)
@@ -156,7 +132,6 @@ class _PlayCounts:
         self.n_outside = int(self._outside.max(initial=-1)) + 1
         self._same_as = np.arange(n_songs) if matched.same_as is None else matched.same_as
         self._of_songs = np.zeros(n_songs)
-        self.meaning = _meaning(matched, self._same_as)
         self.blocks: dict[str, list[KindPlays]] = {"users": [], "sessions": [], "playlists": []}
 
     def add(self, kind: str, listener: npt.NDArray[np.integer], rows: ListenRows, n: int) -> None:
@@ -225,55 +200,6 @@ def _plan(sources: Sequence[HistoryListens], listeners: str) -> _Plan:
         raise InvalidInputError(f"listeners='users' needs users' histories, but {reason}; choose auto or playlists.")
     users = listeners == "users"
     return _Plan(users, listeners == "sessions", listeners == "playlists", events_of_users=users, people=people)
-
-
-def _meaning(matched: Matched, same_as: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return an id for the track of each name: its song's, or a unique one if it matched no song."""
-    meaning = len(same_as) + np.arange(len(matched))
-    is_matched = matched.song >= 0
-    meaning[is_matched] = same_as[matched.song[is_matched]]
-    return meaning
-
-
-def _portions(
-    sources: Sequence[HistoryListens], meaning: npt.NDArray[np.int64]
-) -> Iterator[tuple[int, ListenRows, ListenRows]]:
-    """Yield (number of users, rows that are not events, deduplicated sorted events), a range of users at a time."""
-    if not sources:
-        return
-    largest = max(int(source.user.max()) for source in sources)
-    rows_until = np.zeros(largest + 1, np.int64)
-    for source in sources:
-        rows_until += np.bincount(source.user, minlength=largest + 1)
-    np.cumsum(rows_until, out=rows_until)
-    cuts = np.searchsorted(rows_until, np.arange(PORTION_ROWS, rows_until[-1], PORTION_ROWS)) + 1
-    edges = np.unique([0, *cuts, largest + 1]).tolist()
-    for low, high in pairwise(edges):
-        events = [source for source in sources if source.kind == "events"]
-        counts = [source for source in sources if source.kind != "events"]
-        yield high - low, _users_between(counts, low, high), deduplicate(_users_between(events, low, high), meaning)
-
-
-def _users_between(sources: Sequence[HistoryListens], low: int, high: int) -> ListenRows:
-    """Return the rows of a range of users; rows with no plays are left out."""
-    pieces = []
-    for number, source in enumerate(sources):
-        wanted = source.plays > 0
-        if low > 0:
-            wanted &= source.user >= low
-        wanted &= source.user < high
-        numbers = np.broadcast_to(np.int32(number), len(source))  # a view: takes no memory
-        rows = ListenRows(source.user, source.name, source.plays, source.time, numbers).at(wanted)
-        pieces.append(rows._replace(user=rows.user - np.int32(low)))
-    return _joined(pieces)
-
-
-def _joined(pieces: Sequence[ListenRows]) -> ListenRows:
-    if len(pieces) == 1:
-        return pieces[0]
-    kinds = (np.int32, np.int32, np.float32, np.int64, np.int32)
-    columns = ([np.empty(0, kind), *(piece[index] for piece in pieces)] for index, kind in enumerate(kinds))
-    return ListenRows(*(np.concatenate(column) for column in columns))
 
 
 def _sessions(events: ListenRows, gap: float) -> npt.NDArray[np.int32]:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from nearsong.errors import EmptyLibraryError, EncoderNotInstalledError, LibraryError
 from nearsong.library.files.find import printable
+from nearsong.library.models.excerpt import library_excerpt
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
 from nearsong.library.models.fitting_cache import FittingCache
 from nearsong.library.models.library_encoders import (
     free_encoders,
     keep_encoders,
-    library_excerpt,
     set_encoders,
     stored_encoder,
 )

@@ -1,9 +1,8 @@
 """The encoders of a library: which of them scans use, and which of these models are made for."""
 
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 
-from nearsong.errors import EmptyLibraryError, EncoderNotInstalledError, LibraryError
+from nearsong.errors import EmptyLibraryError, LibraryError
 from nearsong.library.store import ACTIVE, PENDING, Connection, Store
 from nearsong.model import CodewordEncoder, SongEncoder
 from nearsong.model.encoders import JoinedEncoder, joined, read_encoder
@@ -121,16 +120,6 @@ def keep_encoders(store: Store, names: Sequence[str]) -> None:
             if name not in names:
                 store.models.stop_scanning(connection, encoder_id)
         drop_impossible_pending(store, connection)
-
-
-def library_excerpt(store: Store) -> float:
-    """Return how many seconds from the middle of each song scans analyse; 0 for complete songs."""
-    for encoder_id in store.models.scanned_encoders().values():
-        with suppress(EncoderNotInstalledError):  # of another version of nearsong
-            for encoder in stored_encoder(store, [encoder_id]).encoders:
-                if encoder.reads_audio:
-                    return encoder.excerpt
-    return 0.0
 
 
 def use_excerpt(store: Store, seconds: float) -> bool:

@@ -8,7 +8,8 @@ result equals brute force in float64, bit for bit, and identical embeddings are 
 way. Distances are always exact, but a neighbour is occasionally missed (``benchmarks/bench_index.py`` measures the
 recall). If a sample of all songs contains a nearer one, the search ended in the wrong region, and all songs are
 searched. A graph is built on all processors, so two graphs of the same embeddings differ slightly; it is stored in a
-file named by the hash of its embeddings, and rebuilt when they change or the file is damaged.
+file named by the hash of its embeddings, and rebuilt when they change or the file is damaged. Without usearch, which
+is of the extra ``nearsong[large]``, every search is exact.
 """
 
 import os
@@ -16,6 +17,7 @@ import struct
 import zlib
 from contextlib import suppress
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,10 @@ Mask = npt.NDArray[np.bool_]
 Neighbours = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 APPROXIMATE_ABOVE = 200_000
+NO_GRAPH = (
+    f"Every search reads all songs. For libraries of more than {APPROXIMATE_ABOVE:,} songs a graph is faster: "
+    "pip install 'nearsong[large]'"
+)
 GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128}
 EXPANSION_SEARCH = 160
 SAMPLE_SONGS = 2_048  # songs that are always measured, to detect a search in the wrong region
@@ -65,6 +71,8 @@ class NeighbourIndex:
         Ascending.
     is_exact : bool
         Whether all songs are searched; otherwise a graph proposes candidates.
+    lacks_usearch : bool
+        Whether there are songs enough for a graph, but usearch is not installed.
 
     Examples
     --------
@@ -77,13 +85,19 @@ class NeighbourIndex:
     """
 
     def __init__(
-        self, embeddings: Floats, ids: npt.NDArray[np.int64], order: Rows | None, graph: "_Graph | None"
+        self,
+        embeddings: Floats,
+        ids: npt.NDArray[np.int64],
+        order: Rows | None,
+        graph: "_Graph | None",
+        lacks_usearch: bool,
     ) -> None:
         self._embeddings = embeddings
         self._order = order  # the caller's row of each internal row; None if they are the same
         self._graph = graph
         self.ids = ids
         self.is_exact = graph is None
+        self.lacks_usearch = lacks_usearch
         squares = np.concatenate([np.zeros(0), *((part**2).sum(axis=1) for part in float64_blocks(embeddings))])
         # A float32 dot product of length r, summed in any order, has an error of at most about
         # r FLOAT32_UNIT |q| |x|, and 2 |q| |x| <= |q|^2 + |x|^2. The 16 covers the rounding of squares and sums.
@@ -117,7 +131,7 @@ class NeighbourIndex:
         ids : array of int and shape (n_songs,)
             Unique.
         approximate_above : int
-            With more songs than this, a graph is built.
+            With more songs than this, a graph is built if usearch is installed.
         cache : path, optional
             A folder for graphs; the three most recently used are stored. A read-only folder is not an error.
         only_cached : bool, default=False
@@ -144,9 +158,11 @@ class NeighbourIndex:
             if (same := np.flatnonzero(np.diff(numbers) == 0)).size:
                 raise InvalidInputError(f"id {numbers[same[0]]} is not unique; give each embedding its own id.")
         graph = None
-        if len(rows) > approximate_above and rows.size:
+        is_large = len(rows) > approximate_above and rows.size > 0
+        lacks_usearch = is_large and find_spec("usearch") is None
+        if is_large and not lacks_usearch:
             graph = _Graph.load_or_build(rows, cache, only_cached, progress)
-        return cls(rows, numbers, order, graph)
+        return cls(rows, numbers, order, graph, lacks_usearch)
 
     def nearest(self, queries: npt.ArrayLike, k: int, *, allowed: npt.ArrayLike | None = None) -> Neighbours:
         """Return the ``k`` nearest songs of each query, nearest first, ties by id.

@@ -11,7 +11,7 @@ from cachetools import cachedmethod
 from nearsong.caching import cached_property
 from nearsong.errors import EmptyLibraryError, LibraryError, NoSuchSongError
 from nearsong.library.neighbours.calibration import Calibration
-from nearsong.library.neighbours.index import NeighbourIndex
+from nearsong.library.neighbours.index import NO_GRAPH, NeighbourIndex
 from nearsong.library.neighbours.song_finder import SongFinder
 from nearsong.library.records import Song
 from nearsong.library.store import Store
@@ -102,9 +102,13 @@ class Space:
         """The index of nearest neighbours: exact, or with the graph that :meth:`build_graph` stored."""
         return NeighbourIndex.build(self.embeddings, self.ids, cache=self.cache, only_cached=True)
 
-    def build_graph(self, progress: Progress) -> None:
-        """Build and store the graph of a library that is large enough to need one; takes minutes."""
+    def build_graph(self, progress: Progress) -> str | None:
+        """Build and store the graph of a library that is large enough to need one; takes minutes.
+
+        Returns what to install if it would, but cannot be built.
+        """
         self.index = NeighbourIndex.build(self.embeddings, self.ids, cache=self.cache, progress=progress)
+        return NO_GRAPH if self.index.lacks_usearch else None
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from nearsong.library.models.excerpt import library_excerpt
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
 from nearsong.library.models.fitting_cache import FittingCache
 from nearsong.library.models.library_encoders import (
     keep_encoders,
-    library_excerpt,
     set_encoders,
     stored_encoder,
     use_excerpt,

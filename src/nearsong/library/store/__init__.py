@@ -1,4 +1,4 @@
-"""The only package with SQL: a path or URL -> songs, listens, models, playlists, plays and settings."""
+"""The only package with SQL: a path or URL -> songs, listens, models, playlists, plays, reactions and settings."""
 
 import os
 from contextlib import AbstractContextManager
@@ -6,10 +6,16 @@ from pathlib import Path
 
 from nearsong.library.records import VersionStamp
 from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_address
-from nearsong.library.store.listens import PLAYED, History, HistoryWriter, ListenColumns, ListenTable
-from nearsong.library.store.models import ACTIVE, PENDING, EncoderRow, ModelRow, ModelTable
+from nearsong.library.store.listen_columns import ListenColumns
+from nearsong.library.store.listener_rows import DeletedRows, ListenerRows
+from nearsong.library.store.listens import PLAYED, History, HistoryWriter, ListenTable
+from nearsong.library.store.models import ACTIVE, PENDING, REJECTED, EncoderRow, ModelRow, ModelTable
 from nearsong.library.store.playlists import PlaylistTable, SavedPlaylist
-from nearsong.library.store.plays import Play, PlayTable
+from nearsong.library.store.pulled import PulledHistory
+from nearsong.library.store.recorded.accounts import Account, AccountTable
+from nearsong.library.store.recorded.play_queues import PlayQueue, PlayQueueTable
+from nearsong.library.store.recorded.plays import Play, PlayTable
+from nearsong.library.store.recorded.reactions import ListenerReactions, Reacted, Reaction, ReactionTable
 from nearsong.library.store.songs import NEVER, KnownFile, SameContent, ScannedFile, SongTable
 
 __all__ = [
@@ -18,15 +24,23 @@ __all__ = [
     "NEVER",
     "PENDING",
     "PLAYED",
+    "REJECTED",
+    "Account",
     "Connection",
+    "DeletedRows",
     "EncoderRow",
     "History",
     "HistoryWriter",
     "KnownFile",
     "ListenColumns",
+    "ListenerReactions",
     "ModelRow",
     "Play",
+    "PlayQueue",
     "PlaylistTable",
+    "PulledHistory",
+    "Reacted",
+    "Reaction",
     "SameContent",
     "SavedPlaylist",
     "ScannedFile",
@@ -47,8 +61,10 @@ class Store:
 
     Attributes
     ----------
-    songs, listens, models, playlists, plays
+    songs, listens, models, playlists, plays, reactions, play_queues, accounts
         The tables.
+    listener_rows
+        What all tables have of one listener.
     """
 
     def __init__(self, address: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
@@ -58,6 +74,10 @@ class Store:
         self.models = ModelTable(self._database)
         self.playlists = PlaylistTable(self._database)
         self.plays = PlayTable(self._database)
+        self.reactions = ReactionTable(self._database)
+        self.play_queues = PlayQueueTable(self._database)
+        self.accounts = AccountTable(self._database)
+        self.listener_rows = ListenerRows(self._database)
 
     @property
     def name(self) -> str:
@@ -83,6 +103,10 @@ class Store:
     def cache(self) -> Path:
         """Folder for data that can be recomputed; it may not exist yet."""
         return self._database.cache
+
+    def pulled_history(self, name: str, fingerprint: str, format: str) -> PulledHistory:
+        """Return the history of a service and a user, which grows with every pull."""
+        return PulledHistory(self._database, name, fingerprint, format)
 
     def version_stamp(self) -> VersionStamp:
         """Return a record that changes with the active model, the songs and the listening histories."""

@@ -1,8 +1,7 @@
 """Listening histories: the tables `listen_*`. Listens are stored in compressed column blocks, a few bytes per row."""
 
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -12,9 +11,18 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from nearsong.errors import LibraryError
-from nearsong.library.store.bulk import ids_by_key, insert_rows
+from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
-from nearsong.library.store.plays import delete_plays
+from nearsong.library.store.listen_columns import (
+    ListenColumns,
+    name_numbers,
+    pack,
+    pack_users,
+    unpack,
+    unpack_users,
+    user_numbers,
+)
+from nearsong.library.store.recorded.plays import delete_plays
 from nearsong.library.store.schema import (
     listen_blocks,
     listen_names,
@@ -23,17 +31,12 @@ from nearsong.library.store.schema import (
     listen_users,
 )
 from nearsong.library.store.text import clean_text, key_of, path_to_text, text_to_path
-from nearsong.listens.records import ListenBlock, TrackName
+from nearsong.listens.records import Action, ListenBlock, TrackName
 
 PLAYED = "played"
 """Format of the history that is built from the library's own table of plays."""
 
 _BATCH_ROWS = 10_000
-_MAX_CACHED_IDS = 400_000
-"""User ids, and name ids, cached during an import."""
-
-_COLUMNS = (("user", np.int32), ("name", np.int32), ("plays", np.float32), ("time", np.int64))
-_SEPARATOR = "\0"  # cannot occur in stored text
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,6 @@ class History:
     imported: float
 
 
-@dataclass(frozen=True, eq=False)
-class ListenColumns:
-    """Rows of a history; ``user`` and ``name`` are ids of the store."""
-
-    user: npt.NDArray[np.int32]
-    name: npt.NDArray[np.int32]
-    plays: npt.NDArray[np.float32]
-    time: npt.NDArray[np.int64]
-
-
 class HistoryWriter:
     """Writes the blocks of one history, which becomes visible when :meth:`finish` is called.
 
@@ -69,8 +62,8 @@ class HistoryWriter:
     def __init__(self, database: Database, source_id: int) -> None:
         self._database = database
         self.source_id = source_id
-        self._users = _Numbers(listen_users, _user_row)
-        self._names = _Numbers(listen_names, _name_row)
+        self._users = user_numbers()
+        self._names = name_numbers()
         self._plays = np.zeros(0)
         self._named = np.zeros(0, dtype=bool)
         self._used = np.zeros(0, dtype=bool)
@@ -82,16 +75,23 @@ class HistoryWriter:
         with self._database.writing() as connection:
             self._mark(connection, imported=time.time())
             users = self._users.of(connection, block.users)
-            names = self._names.of(connection, [_joined(item) for item in block.tracks])
-            columns = ListenColumns(users[block.user], names[block.item], block.plays, block.time)
-            row = {"source_id": self.source_id, "number": self._number, "data": _pack(columns)}
+            names = self._names.of(connection, block.tracks)
+            columns = ListenColumns(
+                user=users[block.user],
+                name=names[block.item],
+                plays=block.plays,
+                time=block.time,
+                action=np.zeros(len(block), np.int8) if block.action is None else block.action,
+            )
+            row = {"source_id": self.source_id, "number": self._number, "data": pack(columns)}
             connection.execute(listen_blocks.insert(), row)
         for numbers in (self._users, self._names):
             numbers.keep()  # only after the commit
-        self._plays = _grown(self._plays, columns.name)
-        self._named = _grown(self._named, columns.name)
-        self._used = _grown(self._used, columns.user)
-        np.add.at(self._plays, columns.name, columns.plays.astype(np.float64))
+        self._plays = grown(self._plays, columns.name)
+        self._named = grown(self._named, columns.name)
+        self._used = grown(self._used, columns.user)
+        listens = columns.of(Action.LISTEN)
+        np.add.at(self._plays, listens.name, listens.plays.astype(np.float64))
         self._named[columns.name] = True
         self._used[columns.user] = True
         self._number += 1
@@ -116,11 +116,11 @@ class HistoryWriter:
         names = np.flatnonzero(self._named)
         with self._database.writing() as connection:
             for source in [*replaced, *(self._other_histories(connection) if alone else ())]:
-                _delete_source(connection, source)
+                delete_source(connection, source)
             if self._is_imported(connection):
-                _delete_source(connection, self.source_id)
+                delete_source(connection, self.source_id)
                 return False
-            users = zlib.compress(np.flatnonzero(self._used).astype("<i4").tobytes(), level=1)
+            users = pack_users(np.flatnonzero(self._used))
             self._mark(connection, complete=True, rows=self._rows, users=users, imported=time.time())
             for start in range(0, len(names), _BATCH_ROWS):
                 part = names[start : start + _BATCH_ROWS]
@@ -128,7 +128,7 @@ class HistoryWriter:
                 rows = [(self.source_id, name, count) for name, count in zip(part.tolist(), plays, strict=True)]
                 insert_rows(connection, listen_totals, ("source_id", "name_id", "plays"), rows)
             if replaced:
-                _delete_unused(connection)
+                delete_unused(connection)
         return True
 
     def _is_imported(self, connection: Connection) -> bool:
@@ -150,39 +150,6 @@ class HistoryWriter:
         mine = listen_sources.c.id == self.source_id
         if not connection.execute(listen_sources.update().where(mine), columns).rowcount:
             raise LibraryError("this import was removed as unfinished; import the file again.")
-
-
-class _Numbers:
-    """Cached ids of texts in a table; new texts are inserted."""
-
-    def __init__(self, table: sa.Table, row_of: Callable[[str], tuple[Any, ...]]) -> None:
-        self._table, self._row_of = table, row_of
-        self._known: dict[str, int] = {}
-        self._fresh: dict[str, int] = {}
-
-    def of(self, connection: Connection, texts: Sequence[str]) -> npt.NDArray[np.int32]:
-        """Return the ids of texts, in order."""
-        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if unknown:
-            rows = [self._row_of(text) for text in unknown]
-            last = connection.execute(sa.select(sa.func.max(self._table.c.id))).scalar() or 0
-            wanted = {row[0]: row for row in rows}
-            ids = ids_by_key(connection, self._table, list(wanted)) if last else {}
-            new = {key: row for key, row in wanted.items() if key not in ids}
-            numbers = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))  # writers are serialised
-            columns = [column.name for column in self._table.c]
-            insert_rows(connection, self._table, columns, [(numbers[key], *row) for key, row in new.items()])
-            ids |= numbers
-            self._fresh = {text: ids[row[0]] for text, row in zip(unknown, rows, strict=True)}
-        known, fresh = self._known, self._fresh
-        return np.array([fresh[t] if t in fresh else known[t] for t in texts], dtype=np.int32)
-
-    def keep(self) -> None:
-        """Cache the ids returned by the last call of :meth:`of`."""
-        if len(self._known) + len(self._fresh) > _MAX_CACHED_IDS:
-            self._known = {}
-        self._known |= self._fresh
-        self._fresh = {}
 
 
 class ListenTable:
@@ -218,8 +185,8 @@ class ListenTable:
         unfinished = sa.select(listen_sources.c.id).where(~listen_sources.c.complete)
         with self._database.writing() as connection:
             for source in set(connection.execute(unfinished).scalars()).intersection(sources):
-                _delete_source(connection, source)
-            _delete_unused(connection)
+                delete_source(connection, source)
+            delete_unused(connection)
 
     def histories(self) -> list[History]:
         """Return all complete histories."""
@@ -233,18 +200,23 @@ class ListenTable:
         facts = [(history.id, history.rows, history.imported) for history in self.histories()]
         return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
-    def remove(self, sources: Iterable[int], *, played: bool = False) -> None:
-        """Delete histories; with ``played``, or if the history of plays is among them, all recorded plays too."""
+    def remove(self, sources: Iterable[int], *, played: bool | None = None) -> None:
+        """Delete histories; with ``played``, or if the history of plays is among them, all that was recorded too.
+
+        With ``played=False`` what was recorded stays in any case.
+        """
         gone = set(sources)
         with self._database.writing() as connection:
             query = sa.select(listen_sources.c.id, listen_sources.c.complete).where(listen_sources.c.format == PLAYED)
             of_plays = connection.execute(query).all()
-            if played or any(complete and source in gone for source, complete in of_plays):
+            if played is None:
+                played = any(complete and source in gone for source, complete in of_plays)
+            if played:
                 delete_plays(connection)
                 gone.update(source for source, _ in of_plays)  # one being built would restore the plays
             for source in gone:
-                _delete_source(connection, source)
-            _delete_unused(connection)
+                delete_source(connection, source)
+            delete_unused(connection)
 
     def columns(self, source: int) -> Iterator[ListenColumns]:
         """Read the rows of a history, block by block."""
@@ -257,10 +229,10 @@ class ListenTable:
             if row is None:
                 return
             last = row[0]
-            yield _unpack(row[1])
+            yield unpack(row[1])
 
-    def names(self) -> tuple[npt.NDArray[np.int64], list[TrackName]]:
-        """Return the ids and track names of everything that was played, by id."""
+    def names(self, ids: npt.NDArray[np.integer] | None = None) -> tuple[npt.NDArray[np.int64], list[TrackName]]:
+        """Return the ids and track names of everything that was played, by id; or only those of some ids."""
         query = sa.select(
             listen_names.c.id,
             listen_names.c.artist,
@@ -269,8 +241,27 @@ class ListenTable:
             listen_names.c.artist_mbid,
         ).order_by(listen_names.c.id)
         with self._database.reading() as connection:
-            rows = connection.execute(query).all()
+            if ids is None:
+                rows = list(connection.execute(query))
+            else:
+                wanted = np.unique(ids).tolist()
+                parts = (wanted[start : start + _BATCH_ROWS] for start in range(0, len(wanted), _BATCH_ROWS))
+                rows = [row for part in parts for row in connection.execute(query.where(listen_names.c.id.in_(part)))]
         return np.array([row[0] for row in rows], dtype=np.int64), [TrackName(*row[1:]) for row in rows]
+
+    def user_id(self, name: str) -> int | None:
+        """Return the id of a user; None if no history has one of this name."""
+        with self._database.reading() as connection:
+            return user_id(connection, name)
+
+    def user_names(self, ids: npt.NDArray[np.integer]) -> dict[int, str]:
+        """Return the names of users and playlists by id."""
+        wanted = np.unique(ids).tolist()
+        parts = (wanted[start : start + _BATCH_ROWS] for start in range(0, len(wanted), _BATCH_ROWS))
+        query = sa.select(listen_users.c.id, listen_users.c.name)
+        with self._database.reading() as connection:
+            rows = (row for part in parts for row in connection.execute(query.where(listen_users.c.id.in_(part))))
+            return {int(number): str(name) for number, name in rows}
 
     def totals(self, sources: Sequence[int] | None = None) -> dict[int, float]:
         """Return the play count of each name in the given, or all, complete histories."""
@@ -286,13 +277,26 @@ class ListenTable:
         with self._database.reading() as connection:
             return {int(name): float(plays) for name, plays in connection.execute(query)}
 
+    def users_of_histories(self) -> dict[int, npt.NDArray[np.int32]]:
+        """Return the ids of the users of each complete history."""
+        query = sa.select(listen_sources.c.id, listen_sources.c.users).where(listen_sources.c.complete)
+        with self._database.reading() as connection:
+            return {int(source): unpack_users(users) for source, users in connection.execute(query)}
+
     def n_users(self) -> int:
         """Return the number of users and playlists in all complete histories."""
         with self._database.reading() as connection:
-            return len(_used_users(connection))
+            return len(used_users(connection))
 
 
-def _delete_source(connection: Connection, source: int) -> None:
+def user_id(connection: Connection, name: str) -> int | None:
+    """Return the id of a user; None if no history has one of this name."""
+    key = key_of(clean_text(name).encode())
+    return connection.execute(sa.select(listen_users.c.id).where(listen_users.c.key == key)).scalar()
+
+
+def delete_source(connection: Connection, source: int) -> None:
+    """Delete a history."""
     for table, column in (
         (listen_totals, listen_totals.c.source_id),
         (listen_blocks, listen_blocks.c.source_id),
@@ -301,13 +305,13 @@ def _delete_source(connection: Connection, source: int) -> None:
         connection.execute(table.delete().where(column == source))
 
 
-def _delete_unused(connection: Connection) -> None:
+def delete_unused(connection: Connection) -> None:
     """Delete names and users that no history uses; skipped during an import, which may use any of them."""
     unfinished = connection.execute(sa.select(listen_sources.c.id).where(~listen_sources.c.complete)).first()
     if unfinished is not None:
         return
     named = connection.execute(sa.select(listen_totals.c.name_id).distinct()).scalars().all()
-    for table, used in ((listen_names, np.array(named, dtype=np.int64)), (listen_users, _used_users(connection))):
+    for table, used in ((listen_names, np.array(named, dtype=np.int64)), (listen_users, used_users(connection))):
         ids = np.array(connection.execute(sa.select(table.c.id)).scalars().all(), dtype=np.int64)
         unused = np.setdiff1d(ids, used).tolist()
         if len(unused) == len(ids):
@@ -317,50 +321,16 @@ def _delete_unused(connection: Connection) -> None:
             connection.execute(table.delete().where(table.c.id.in_(unused[start : start + _BATCH_ROWS])))
 
 
-def _used_users(connection: Connection) -> npt.NDArray[np.int64]:
+def used_users(connection: Connection) -> npt.NDArray[np.int64]:
+    """Return the ids of the users of all complete histories."""
     packed = connection.execute(sa.select(listen_sources.c.users).where(listen_sources.c.complete)).scalars()
-    ids = [np.frombuffer(zlib.decompress(data), dtype="<i4") for data in packed]
+    ids = [unpack_users(data) for data in packed]
     return np.unique(np.concatenate(ids)).astype(np.int64) if ids else np.empty(0, np.int64)
 
 
-def _grown(array: npt.NDArray[Any], ids: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+def grown(array: npt.NDArray[Any], ids: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """Return the array, extended by zeros so that every id is a valid index."""
     needed = int(ids.max(initial=-1)) + 1
     if needed <= len(array):
         return array
     return np.concatenate([array, np.zeros(max(needed, 2 * len(array)) - len(array), array.dtype)])
-
-
-def _joined(item: TrackName) -> str:
-    text = _SEPARATOR.join((item.artist, item.title, item.recording_mbid, item.artist_mbid))
-    if text.count(_SEPARATOR) == 3:
-        return text
-    return _SEPARATOR.join(map(clean_text, (item.artist, item.title, item.recording_mbid, item.artist_mbid)))
-
-
-def _user_row(name: str) -> tuple[Any, ...]:
-    text = clean_text(name)
-    return key_of(text.encode()), text
-
-
-def _name_row(joined: str) -> tuple[Any, ...]:
-    fields = joined.split(_SEPARATOR) if joined.isascii() else [clean_text(part) for part in joined.split(_SEPARATOR)]
-    return key_of(_SEPARATOR.join(fields).encode()), *fields
-
-
-def _pack(columns: ListenColumns) -> bytes:
-    parts = [len(columns.user).to_bytes(8, "little")]
-    for name, kind in _COLUMNS:
-        parts.append(np.ascontiguousarray(getattr(columns, name), dtype=np.dtype(kind).newbyteorder("<")).tobytes())
-    return zlib.compress(b"".join(parts), level=1)
-
-
-def _unpack(data: bytes) -> ListenColumns:
-    raw = zlib.decompress(data)
-    n, start = int.from_bytes(raw[:8], "little"), 8
-    columns: dict[str, Any] = {}
-    for name, kind in _COLUMNS:
-        stop = start + n * np.dtype(kind).itemsize
-        columns[name] = np.frombuffer(raw[start:stop], dtype=np.dtype(kind).newbyteorder("<")).astype(kind)
-        start = stop
-    return ListenColumns(**columns)

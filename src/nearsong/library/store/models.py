@@ -15,6 +15,9 @@ from nearsong.library.store.schema import embeddings, encoders, model_encoders, 
 ACTIVE = "active_model"
 """Setting: the model that ranks songs now."""
 
+REJECTED = "training_rejected"
+"""Setting: the state of the library when a training was last rejected."""
+
 PENDING = "pending_model"
 """Setting: the model that becomes active once all songs are analysed with its encoders."""
 

@@ -31,6 +31,8 @@ class SavedPlaylist:
         Seconds since 1970.
     songs : tuple of int
         Ids in order; a song may occur more than once. Songs removed from the library are left out.
+    owner : str
+        A listener with an account; empty if it belongs to all.
     """
 
     id: int
@@ -38,6 +40,7 @@ class SavedPlaylist:
     created: float
     changed: float
     songs: tuple[int, ...]
+    owner: str = ""
 
 
 Change = Callable[[SavedPlaylist], tuple[str, Sequence[int]]]
@@ -50,7 +53,7 @@ class PlaylistTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, song_ids: Sequence[int]) -> SavedPlaylist:
+    def add(self, name: str, song_ids: Sequence[int], owner: str = "") -> SavedPlaylist:
         """Save a new playlist.
 
         Parameters
@@ -58,6 +61,8 @@ class PlaylistTable:
         name : str
             Need not be unique.
         song_ids : sequence of int
+        owner : str
+            A listener with an account; by default it belongs to all.
 
         Raises
         ------
@@ -67,7 +72,7 @@ class PlaylistTable:
             If a song is not in the library.
         """
         now = time.time()
-        row = {"name": _checked_name(name), "created": now, "changed": now}
+        row = {"name": _checked_name(name), "owner": owner, "created": now, "changed": now}
         with self._database.writing() as connection:
             _check_songs(connection, song_ids)
             number = int(connection.execute(playlists.insert().returning(playlists.c.id), row).scalar_one())
@@ -201,7 +206,14 @@ def _read(connection: Connection, playlist_id: int) -> SavedPlaylist:
 
 
 def _saved(row: Any, song_ids: Sequence[int]) -> SavedPlaylist:
-    return SavedPlaylist(row.id, row.name, row.created, row.changed, tuple(song_ids))
+    return SavedPlaylist(
+        id=row.id,
+        name=row.name,
+        created=row.created,
+        changed=row.changed,
+        songs=tuple(song_ids),
+        owner=row.owner,
+    )
 
 
 def _blocks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

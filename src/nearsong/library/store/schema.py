@@ -15,9 +15,12 @@
     listen_names    track names of the histories
     listen_blocks   rows of the histories, in columns
     listen_totals   source x name -> plays
+    accounts        listeners who log in: name, hash of the token, password of players
     playlists       saved playlists
     playlist_songs  playlist x position -> song
     plays           plays through the service, not yet a history
+    reactions       hearts, ratings and skips through the service, not yet a history
+    play_queues     listener -> the songs a player had queued, to go on elsewhere
     settings        name -> value
 """
 
@@ -27,7 +30,7 @@ import sqlalchemy as sa
 
 from nearsong.audio.tags import TAG_FIELDS
 
-VERSION = 8
+VERSION = 9
 """Of what the columns hold; to be raised by hand where their meaning changes. Columns are part of `FORMAT`."""
 
 metadata = sa.MetaData()
@@ -140,6 +143,7 @@ listen_sources = sa.Table(
     sa.Column("users", sa.LargeBinary, nullable=False, default=b"", comment="ids of its users"),
     sa.Column("complete", sa.Boolean, nullable=False, default=False),
     sa.Column("imported", sa.Float, nullable=False, comment="when it was last written to, seconds since 1970"),
+    sa.Column("position", sa.Text, nullable=False, default="", comment="JSON: how far a pull has come"),
     sqlite_autoincrement=True,
 )
 
@@ -178,10 +182,22 @@ listen_totals = sa.Table(
     sa.Column("plays", sa.Float, nullable=False),
 )
 
+accounts = sa.Table(
+    "accounts",
+    metadata,
+    sa.Column("key", Key, primary_key=True, comment="hash of the name without regard to case"),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("is_admin", sa.Boolean, nullable=False),
+    sa.Column("token_hash", sa.LargeBinary(32), nullable=False, unique=True),
+    sa.Column("app_password", sa.Text, nullable=False, comment="as it is, since players send a hash of it; or empty"),
+    sa.Column("created", sa.Float, nullable=False, comment="seconds since 1970"),
+)
+
 playlists = sa.Table(
     "playlists",
     metadata,
     sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("owner", sa.Text, nullable=False, index=True, comment="a listener with an account; empty for all"),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("created", sa.Float, nullable=False, comment="seconds since 1970"),
     sa.Column("changed", sa.Float, nullable=False),
@@ -202,13 +218,43 @@ plays = sa.Table(
     sa.Column("id", Id, primary_key=True, autoincrement=True),
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("time", sa.BigInteger, nullable=False, comment="when it began, seconds since 1970"),
-    sa.Column("song_id", Id, nullable=False, comment="the song may have been removed"),
+    sa.Column("song_id", Id, nullable=False, comment="the song may have been removed; 0 for a play by name"),
     sa.Column("artist", sa.Text, nullable=False),
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("recording_mbid", sa.Text, nullable=False),
     sa.Column("artist_mbid", sa.Text, nullable=False),
     sa.Index("plays_of_song", "song_id", "time"),
+    sa.Index("plays_of_listener", "listener", "time"),
     sqlite_autoincrement=True,
+)
+
+reactions = sa.Table(
+    "reactions",
+    metadata,
+    sa.Column("id", Id, primary_key=True, autoincrement=True),
+    sa.Column("listener", sa.Text, nullable=False),
+    sa.Column("action", sa.Integer, nullable=False, comment="heart, rating or skip, by its number"),
+    sa.Column("time", sa.BigInteger, nullable=False, comment="seconds since 1970"),
+    sa.Column("stars", sa.Integer, nullable=False, comment="of a rating; else 0"),
+    sa.Column("song_id", Id, nullable=False, comment="the song may have been removed; 0 for an album or artist"),
+    sa.Column("item", sa.Text, nullable=False, comment="id of an album or artist; empty for a song"),
+    sa.Column("artist", sa.Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("recording_mbid", sa.Text, nullable=False),
+    sa.Column("artist_mbid", sa.Text, nullable=False),
+    sa.Index("reactions_of_listener", "listener", "action", "song_id"),
+    sqlite_autoincrement=True,
+)
+
+play_queues = sa.Table(
+    "play_queues",
+    metadata,
+    sa.Column("listener", sa.Text, primary_key=True),
+    sa.Column("songs", sa.Text, nullable=False, comment="ids in order, separated by commas"),
+    sa.Column("current", sa.Integer, nullable=False, comment="index of the current song"),
+    sa.Column("position", sa.BigInteger, nullable=False, comment="in the current song, in milliseconds"),
+    sa.Column("changed", sa.Float, nullable=False, comment="seconds since 1970"),
+    sa.Column("changed_by", sa.Text, nullable=False, comment="name of the player"),
 )
 
 settings = sa.Table(

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 
 _ESCAPE = "\U0010fffd"
 _UNSTORABLE = re.compile(f"[\0\ud800-\udfff{_ESCAPE}]")
@@ -45,6 +46,17 @@ def clean_text(text: str) -> str:
     return _INVALID_CHARACTERS.sub(lambda match: "" if match[0] == "\0" else "?", text)
 
 
+def cleaned(texts: Sequence[str]) -> Sequence[str]:
+    """Return `clean_text` of each; all of them are searched at once, since hardly any text needs it."""
+    return texts if _INVALID_CHARACTERS.search("".join(texts)) is None else [clean_text(text) for text in texts]
+
+
 def key_of(data: bytes) -> bytes:
     """Return a 16-byte hash."""
     return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def keys_of(texts: Iterable[str]) -> list[bytes]:
+    """Return the 16-byte hash of each text."""
+    hashed = hashlib.blake2b
+    return [hashed(text.encode(), digest_size=16).digest() for text in texts]

@@ -12,15 +12,6 @@ from nearsong.errors import InvalidInputError
 from nearsong.library.training.settings import TrainingSettings
 from nearsong.model.held_out import Indices, ListeningData
 
-MIN_ARTISTS = 25
-"""Artists required for training: ten to learn from, and the rest for validation and test."""
-
-MIN_ACTIVE_LISTENERS = 5
-"""Listeners of two or more artists required for training."""
-
-MIN_SCORED_ARTISTS = 10
-"""Artists with a held-out score in any split required to decide which metric is better."""
-
 LISTENER_STEPS = (100, 50, 20, 10, 5, 3)
 """Candidates for the minimum number of listeners per artist or song; 2 if data is scarce."""
 

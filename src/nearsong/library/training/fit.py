@@ -15,9 +15,6 @@ import numpy as np
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.training.data import (
-    MIN_ACTIVE_LISTENERS,
-    MIN_ARTISTS,
-    MIN_SCORED_ARTISTS,
     TrainingData,
     TrainingSet,
     choose_training_set,
@@ -26,7 +23,13 @@ from nearsong.library.training.final import FinalFit
 from nearsong.library.training.fused import codeword_member, columns_of, fused_members
 from nearsong.library.training.held_out import HeldOut
 from nearsong.library.training.report import TrainingReport
-from nearsong.library.training.settings import METHODS, TrainingSettings
+from nearsong.library.training.settings import (
+    METHODS,
+    MIN_ACTIVE_LISTENERS,
+    MIN_ARTISTS,
+    MIN_SCORED_ARTISTS,
+    TrainingSettings,
+)
 from nearsong.library.training.threads import Steps
 from nearsong.library.training.wording import SEEN
 from nearsong.model import SimilarityModel, SongEncoder

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearsong.errors import InvalidInputError
-from nearsong.metric.oracles.kernel import LOSS_CODES
-from nearsong.model.encoders import check_encoder_names
-from nearsong.model.held_out import UNITS
 from nearsong.validation import check_choice, check_count, check_positive
+
+MIN_ARTISTS = 25
+"""Artists required for training: ten to learn from, and the rest for validation and test."""
+
+MIN_ACTIVE_LISTENERS = 5
+"""Listeners of two or more artists required for training."""
+
+MIN_SCORED_ARTISTS = 10
+"""Artists with a held-out score in any split required to decide which metric is better."""
 
 METHODS = ("paper", "mlr", "listener_space", "combined")
 """Ways to learn from listeners: the paper's chain, MLR on all encoders, the listener space, and that with MLR."""
@@ -85,6 +91,10 @@ class TrainingSettings:
     final_max_rounds: int = 100
 
     def __post_init__(self) -> None:
+        from nearsong.metric.oracles.kernel import LOSS_CODES  # these load numba, and `nearsong status` needs none
+        from nearsong.model.encoders import check_encoder_names
+        from nearsong.model.held_out import UNITS
+
         if self.encoders is not None:
             object.__setattr__(self, "encoders", check_encoder_names(self.encoders))
         if self.methods is not None:

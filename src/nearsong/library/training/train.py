@@ -10,19 +10,16 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.listeners.histories import Histories, ListenerChoice
-from nearsong.library.listeners.plays import PlayLog
+from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.listeners.thresholds import Listening
 from nearsong.library.models.library_encoders import chosen_encoders, default_encoders, stored_encoder
 from nearsong.library.models.lifecycle import add_model, add_native
-from nearsong.library.store import PENDING, PLAYED, Store
+from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
 from nearsong.library.training.fit import GRIDS, TrainingData, TrainingReport, TrainingSettings, evaluate, fit_model
 from nearsong.library.training.fused import codeword_member
 from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
 from nearsong.temporary import remove_leftovers
 from nearsong.types import Progress, no_progress
-
-REJECTED = "training_rejected"
-"""Setting: the state of the library when a training was last rejected."""
 
 REJECTED_REPORT = "training_rejected_report"
 """Setting: the report of that training, as JSON."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nearsong.library.training.data import MIN_ACTIVE_LISTENERS, MIN_ARTISTS
 from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
+from nearsong.library.training.settings import MIN_ACTIVE_LISTENERS, MIN_ARTISTS
 
 RECOMMENDED_ARTISTS = 100
 """With fewer artists, the advice is to add some."""

@@ -1,0 +1,1 @@
+"""Listeners who log in, and everything that is stored about one of them."""
