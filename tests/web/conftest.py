@@ -16,6 +16,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 import foreign_music
+import music_library
 from nearsong.library import Library
 from nearsong.library.store.database import Database
 from nearsong.web.app import create_app
@@ -90,6 +91,23 @@ def make_client(trained, monkeypatch) -> Iterator[Callable[..., Client]]:
 def client(make_client) -> Client:
     """A client of a service on a trained library; ``client.service`` is the service."""
     return make_client()
+
+
+@pytest.fixture(scope="module")
+def shared_client(trained_file, tmp_path_factory) -> Iterator[Callable[..., Client]]:
+    """Return a function that gives the tests of a file one client per settings, for requests that change nothing."""
+    made: dict[str, Client] = {}
+    library_file = shutil.copy(trained_file, tmp_path_factory.mktemp("shared") / "library.sqlite")
+    with Library.open(library_file) as library, ExitStack() as open_ones:
+
+        def give(**settings: Any) -> Client:
+            key = repr(sorted(settings.items()))
+            if key not in made:
+                service = Service(library, ServeSettings(**settings))
+                made[key] = open_ones.enter_context(Client(service, ADDRESS, "127.0.0.1"))
+            return made[key]
+
+        yield give
 
 
 @pytest.fixture
@@ -172,7 +190,7 @@ def visit(real_browser) -> Iterator[Any]:
     import browsing
 
     real_browser.wake()
-    visits = browsing.Visits(real_browser.chromium)
+    visits = browsing.Visits(real_browser)
     try:
         yield visits
         visits.close()
@@ -196,6 +214,18 @@ def own_server(trained_file, tmp_path) -> Iterator[str]:
     library_file = shutil.copy(trained_file, tmp_path / "library.sqlite")
     with Library.open(library_file) as library, running(library, ServeSettings(port=0)) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def scanned_file(styled_music, tmp_path_factory) -> Path:
+    """A library with songs of a few artists, and no listens; copy it before you change it."""
+    folder = tmp_path_factory.mktemp("scanned")
+    for artist in range(6):
+        name = music_library.artist_name(artist)
+        shutil.copytree(styled_music / name, folder / "music" / name)
+    with Library.open(folder / "library.sqlite") as library:
+        library.scan(folder / "music", workers=1)
+    return folder / "library.sqlite"
 
 
 # ---- songs that browsers cannot play

@@ -1,4 +1,6 @@
-"""A service -> the application: the API below /api/v1, OpenSubsonic below /rest, the page and its files, /docs.
+"""A service -> the application: the API below /api/v1, protocols of players, the page and its files, /docs.
+
+Players speak OpenSubsonic below /rest, ListenBrainz below /1 and Last.fm at /2.0.
 
 Middleware from the outside in: metrics, security (who may pass, headers, errors), compression.
 """
@@ -10,18 +12,33 @@ from fastapi import APIRouter, FastAPI
 
 from nearsong import __version__
 from nearsong.web import pages, subsonic
-from nearsong.web.api import jobs, listens, map, model, playlists, plays, query, similar, songs, status
+from nearsong.web.api import (
+    jobs,
+    listeners,
+    listens,
+    map,
+    model,
+    playlists,
+    plays,
+    query,
+    reactions,
+    similar,
+    songs,
+    status,
+)
 from nearsong.web.http import problems
-from nearsong.web.http.authentication import TokenAuthentication
+from nearsong.web.http.authentication import Authentication
+from nearsong.web.http.callers import ADMIN
 from nearsong.web.http.compression import CompressionMiddleware
 from nearsong.web.http.openapi import TAGS, describe
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.http.security import SecurityMiddleware
+from nearsong.web.scrobbling import lastfm, listenbrainz
 from nearsong.web.service.metrics import MetricsMiddleware
 from nearsong.web.service.service import Service
 
 WRONG_TOKENS_PER_MINUTE = 10
-"""Wrong tokens and passwords allowed for each address, in the API, at the login and below /rest together."""
+"""Wrong tokens and passwords allowed for each address, in the API, at the login and of players together."""
 
 
 def create_app(service: Service) -> FastAPI:
@@ -47,16 +64,19 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
-    for part in (status, songs, similar, query, playlists, map, listens, plays, model, jobs):
+    for part in (status, songs, similar, query, playlists, map, listens, plays, reactions, model, jobs, listeners):
         api.include_router(part.router)
     app.include_router(api)
-    app.add_api_route("/metrics", status.metrics, include_in_schema=False)  # the default path of Prometheus
+    app.add_api_route(
+        "/metrics", status.metrics, dependencies=[ADMIN], include_in_schema=False
+    )  # the default path of Prometheus
     app.include_router(subsonic.router, prefix="/rest")
+    app.include_router(listenbrainz.router, prefix="/1")
+    app.include_router(lastfm.router)
     settings = service.settings
     app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60)
-    authentication = (
-        None if settings.token is None else TokenAuthentication(settings.token, wrong_tokens, settings.secure_cookie)
-    )
+    authentication = Authentication(lambda: service.callers, wrong_tokens, settings.secure_cookie)
+    app.state.authentication = authentication
     pages.install(app, authentication)
     describe(app)
     app.add_middleware(CompressionMiddleware)

@@ -10,7 +10,7 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Scope
 from swagger_ui_bundle import swagger_ui_path
 
-from nearsong.web.http.authentication import TokenAuthentication
+from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.problems import ApiError
 from nearsong.web.media.files import has_current
 
@@ -43,8 +43,8 @@ class SwaggerFiles(PageFiles):
         return await super().get_response(path if path in SWAGGER else "", scope)
 
 
-def install(app: FastAPI, authentication: TokenAuthentication | None) -> None:
-    """Add the pages to an application; ``authentication`` is None if no token is needed."""
+def install(app: FastAPI, authentication: Authentication) -> None:
+    """Add the pages to an application."""
 
     def index(request: Request) -> Response:
         return _page(request, "index.html")
@@ -56,23 +56,19 @@ def install(app: FastAPI, authentication: TokenAuthentication | None) -> None:
         return _page(request, "icon.svg")
 
     def login(request: Request) -> Response:
-        if authentication is None or authentication.has_session(request):
+        if authentication.is_open or authentication.caller_in_session(request) is not None:
             return RedirectResponse("/", 303)
         return _page(request, "login.html")
 
     def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
-        if authentication is None:
+        if authentication.is_open:
             return RedirectResponse("/", 303)
-        if not authentication.check_token(request, token.strip()):
+        if authentication.check_token(request, token.strip()) is None:
             return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
-        return authentication.log_in(RedirectResponse("/", 303), request)
+        return authentication.log_in(RedirectResponse("/", 303), request, token.strip())
 
     def log_out(request: Request) -> Response:
-        return (
-            RedirectResponse("/", 303)
-            if authentication is None
-            else authentication.log_out(RedirectResponse("/login", 303), request)
-        )
+        return authentication.log_out(RedirectResponse("/" if authentication.is_open else "/login", 303), request)
 
     for path, endpoint in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():
         app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False, response_class=Response)

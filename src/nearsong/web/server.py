@@ -56,8 +56,9 @@ def serve(
     server = Server(configuration(service), service)
     threading.Thread(target=service.uploads.warm, daemon=True).start()
     say(f"nearsong runs at {address}")
-    if settings.token is not None:
-        say("Log in with the token; programs send it as `Authorization: Bearer TOKEN`.")
+    if not service.callers.is_open:
+        whose = "your token" if service.callers.has_accounts else "the token"
+        say(f"Log in with {whose}; programs send it as `Authorization: Bearer TOKEN`.")
     say("Press Ctrl-C to stop.")
     if browser:
         threading.Thread(target=_open_when_ready, args=(server, address), daemon=True).start()

@@ -54,6 +54,8 @@ class ServeSettings:
         Whether to log each request.
     trusted_proxies : tuple of str
         Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
+    has_accounts : bool
+        Whether listeners have accounts, so that a token of the service is not needed.
     """
 
     host: str = "127.0.0.1"
@@ -71,6 +73,7 @@ class ServeSettings:
     secure_cookie: bool = False
     verbose: bool = False
     trusted_proxies: tuple[str, ...] = ()
+    has_accounts: bool = False
 
     def __post_init__(self) -> None:
         if not self.host.strip("[] "):
@@ -85,10 +88,11 @@ class ServeSettings:
             _networks_of(proxy)
         if self.token is not None:
             _check_token(self.token)
-        elif (reason := self._why_reachable()) is not None:
+        elif (reason := self._why_reachable()) is not None and not self.has_accounts:
             raise InvalidInputError(
                 f"{reason}, so a token is needed: set {MIN_TOKEN_CHARACTERS} or more characters with --token or "
-                f"{TOKEN_VARIABLE}" + ("." if self.is_loopback else ", or listen on 127.0.0.1.")
+                f"{TOKEN_VARIABLE}, add listeners with `nearsong listeners add`"
+                + ("." if self.is_loopback else ", or listen on 127.0.0.1.")
             )
 
     def _why_reachable(self) -> str | None:
@@ -110,8 +114,8 @@ class ServeSettings:
             return False
 
     @property
-    def can_add_folders(self) -> bool:
-        """Whether clients may scan new folders: only if nobody but this machine's users can connect."""
+    def is_for_this_machine(self) -> bool:
+        """Whether nobody but this machine's users can connect; then clients may scan new folders, too."""
         return self._why_reachable() is None
 
     @property

@@ -10,7 +10,7 @@ import pytest
 
 import music_library
 from nearsong.errors import ListensError
-from nearsong.web.jobs.import_listens import check_unpacked
+from nearsong.listens import open_listens
 
 
 @pytest.fixture
@@ -50,6 +50,10 @@ def test_a_history_is_imported_under_the_senders_name_and_the_same_file_twice_co
     assert 0.9 < result["share_found"] < 1
     assert result["most_played_not_found"] == ["Nobody's Own Band - Nowhere"]
 
+    of_one = imported(client, history, "plays.csv", user="ann")
+    assert of_one.state == "failed"
+    assert "plays.csv has listens of several users (" in of_one.error
+
     again = imported(client, history, "the same.csv")
     assert (again.result["state"], again.result["source"]) == ("known", result["source"])
 
@@ -60,7 +64,8 @@ def test_a_history_is_imported_under_the_senders_name_and_the_same_file_twice_co
     newer = imported(client, history + b"user1,Band A0,Song 0,5\n", "my plays.csv")
     assert newer.result["state"] == "replaced"
     assert newer.notes == ["replaced the earlier my plays.csv; for another person's file, name the user."]
-    other = imported(client, history + b"user2,Band A0,Song 0,5\n", "my plays.csv", user="a/n\\n")
+    one_person = b"artist,title,plays\nBand A0,Song 0,5\n"
+    other = imported(client, one_person, "my plays.csv", user="a/n\\n")
     assert (other.result["state"], other.result["name"]) == ("imported", "my plays.csv (n)")
     assert [one["name"] for one in client.get("/api/v1/listens").json()] == [
         "listens.csv",
@@ -84,6 +89,21 @@ def test_packed_and_nested_formats_are_read(client, history):
     assert (job.state, job.result["format"], job.result["rows"]) == ("done", "spotify-extended", 4)
     job = imported(client, gzip.compress(history), "plays.csv.gz")
     assert (job.state, job.result["format"]) == ("done", "csv")
+
+
+def test_a_zip_of_listens_and_playlists_gives_both(client):
+    packed = io.BytesIO()
+    stream = {"endTime": "2023-01-31 12:34", "artistName": "Band A0", "trackName": "Song 0", "msPlayed": 60_000}
+    tracks = [{"track": {"artistName": "Band A1", "trackName": "Song 10"}}] * 2
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("StreamingHistory_music_0.json", json.dumps([stream]))
+        archive.writestr("Playlist1.json", json.dumps({"playlists": [{"name": "Evening", "items": tracks}]}))
+    job = imported(client, packed.getvalue(), "my_spotify_data.zip")
+    assert (job.state, job.result["rows"], job.result["kinds"]) == ("done", 3, ["events", "playlists"])
+    assert [one["name"] for one in client.get("/api/v1/listens").json()][1:] == [
+        "my_spotify_data.zip",
+        "my_spotify_data.zip (playlists)",
+    ]
 
 
 def test_what_is_no_history_is_one_line_with_the_senders_name(client):
@@ -139,31 +159,29 @@ def test_too_many_are_refused_with_a_time(make_client):
 # ---- bombs
 
 
-def bomb(n_bytes: int) -> bytes:
-    return gzip.compress(bytes(n_bytes), compresslevel=9)
-
-
 @pytest.mark.parametrize("nested", [False, True])
-def test_what_unpacks_to_too_much_is_refused_whatever_it_says_of_itself(tmp_path, nested):
+@pytest.mark.parametrize("piece", [b"ann,Bob,1\n", b"\n" * 9 + b","])
+def test_what_unpacks_to_too_much_is_refused_whatever_it_says_of_itself(tmp_path, nested, piece):
     path = tmp_path / "bomb"
+    packed = gzip.compress(b"user,artist,plays\n" + b"ann,Bob,1\n" * 9 + piece * (3 << 17), compresslevel=9)
     if nested:  # a gzip in a zip, which says it is small
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("plays.csv.gz", bomb(3 << 20))
+            archive.writestr("plays.csv.gz", packed)
     else:
-        path.write_bytes(bomb(3 << 20))
-    assert path.stat().st_size < 10_000
-    check_unpacked(path)
+        path.write_bytes(packed)
+    assert path.stat().st_size < 20_000
+    assert sum(len(block) for block in open_listens(path, max_bytes=4 << 20).blocks()) >= 9
     with pytest.raises(ListensError, match="unpacks to more than 0 GB; unpack it and use"):
-        check_unpacked(path, max_bytes=1 << 20)
+        list(open_listens(path, max_bytes=1 << 20).blocks())
 
 
 def test_a_bomb_fails_as_a_job_and_leaves_nothing(client, monkeypatch, tmp_path):
     script = tmp_path / "tight.py"
     script.write_text(
         "import sys\nfrom nearsong.web.jobs import import_listens, process\n"
-        "import_listens.check_unpacked.__defaults__ = (1 << 20,)\nsys.exit(process.main())\n"
+        "import_listens.MAX_UNPACKED_BYTES = 1 << 20\nsys.exit(process.main())\n"
     )
     monkeypatch.setattr(client.service.jobs, "command", (sys.executable, str(script)))
-    job = imported(client, bomb(3 << 20), "plays.csv.gz")
+    job = imported(client, gzip.compress(b"user,artist,plays\n" + b"ann,Bob,1\n" * (3 << 17)), "plays.csv.gz")
     assert job.state == "failed"
     assert job.error.startswith("plays.csv.gz unpacks to more than")

@@ -7,7 +7,7 @@ import pytest
 
 from library_store import recorded_plays
 from nearsong.library import Library
-from nearsong.library.listeners.plays import MAX_PLAYS_PER_REQUEST
+from nearsong.library.listeners.recorded.plays import MAX_PLAYS_PER_REQUEST
 from nearsong.web.api.status import step_of
 from nearsong.web.service import service as services
 from nearsong.web.service.service import Service
@@ -145,7 +145,7 @@ def test_a_service_that_keeps_no_plays_makes_no_listens_of_them(trained):
 
 def test_plays_that_cannot_become_listens_now_stay_plays(trained, monkeypatch, caplog):
     from nearsong.errors import LibraryError
-    from nearsong.library.listeners.plays import PlayLog
+    from nearsong.library.listeners.recorded.plays import PlayLog
 
     def full(_self):
         raise LibraryError("the library cannot grow: the disk is full")

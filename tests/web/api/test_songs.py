@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from nearsong.library.snapshot import Snapshot
 from nearsong.web.media.files import ranges_of
 
 
@@ -175,7 +176,7 @@ def test_the_caller_who_has_the_file_gets_a_304(client):
 
 def test_a_file_that_is_gone_is_a_404_that_says_so(client, monkeypatch):
     song = client.service.snapshot.song(1)
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: _moved(song, "/nowhere/at/all.flac"))
+    monkeypatch.setattr(Snapshot, "song", lambda *_: _moved(song, "/nowhere/at/all.flac"))
     answer = client.get("/api/v1/songs/1/audio")
     assert answer.status_code == 404
     assert answer.json()["detail"] == "the file of song 1 is missing; restore it and scan again."
@@ -185,7 +186,7 @@ def test_a_file_that_is_gone_is_a_404_that_says_so(client, monkeypatch):
 
 def test_a_folder_instead_of_a_file_is_gone_too(client, monkeypatch, tmp_path):
     song = client.service.snapshot.song(1)
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: _moved(song, str(tmp_path)))
+    monkeypatch.setattr(Snapshot, "song", lambda *_: _moved(song, str(tmp_path)))
     assert client.get("/api/v1/songs/1/audio").status_code == 404
 
 
@@ -193,7 +194,7 @@ def test_a_page_among_the_songs_is_never_sent_as_a_page(client, monkeypatch, tmp
     page = tmp_path / "song.html"
     page.write_text("<script>alert(1)</script>")
     song = client.service.snapshot.song(1)
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: _moved(song, str(page)))
+    monkeypatch.setattr(Snapshot, "song", lambda *_: _moved(song, str(page)))
     answer = client.get("/api/v1/songs/1/audio")
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -227,7 +228,7 @@ def test_the_picture_next_to_a_song_is_made_small_and_can_be_cached(client, monk
     Image.new("RGB", (600, 400), "teal").save(tmp_path / "cover.jpg")
     song = client.service.snapshot.song(1)
     file = shutil.copy(song.path, tmp_path / os.path.basename(song.path))
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: _moved(song, str(file)))
+    monkeypatch.setattr(Snapshot, "song", lambda *_: _moved(song, str(file)))
     answer = client.get("/api/v1/songs/1/cover?size=100")
     assert max(Image.open(io.BytesIO(answer.content)).size) == 100
     assert answer.headers["cache-control"] == "private, max-age=600"
@@ -241,7 +242,7 @@ def test_a_broken_picture_is_as_good_as_none(client, monkeypatch, tmp_path):
     (tmp_path / "cover.jpg").write_bytes(b"\xff\xd8\xff" + 1000 * b"no picture")
     song = client.service.snapshot.song(1)
     file = shutil.copy(song.path, tmp_path / os.path.basename(song.path))
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: _moved(song, str(file)))
+    monkeypatch.setattr(Snapshot, "song", lambda *_: _moved(song, str(file)))
     assert client.get("/api/v1/songs/1/cover").status_code == 404
     assert client.get("/api/v1/songs/1/cover?placeholder=true").status_code == 200
 

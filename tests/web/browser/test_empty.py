@@ -19,15 +19,11 @@ def empty(serving, tmp_path):
 
 
 @pytest.fixture
-def scanned(serving, styled_music, tmp_path):
+def scanned(scanned_file, serving, tmp_path):
     """The address of a server with songs of a few artists, and no listens."""
-    for artist in range(9):
-        name = music_library.artist_name(artist)
-        shutil.copytree(styled_music / name, tmp_path / "music" / name)
-    with Library.open(tmp_path / "library.sqlite") as library:
-        library.scan(tmp_path / "music", workers=1)
-        with serving(library) as address:
-            yield address
+    library_file = shutil.copy(scanned_file, tmp_path / "library.sqlite")
+    with Library.open(library_file) as library, serving(library) as address:
+        yield address
 
 
 def test_without_songs_every_view_leads_to_the_first_step(empty, visit):

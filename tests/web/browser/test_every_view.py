@@ -83,6 +83,7 @@ def test_the_first_view_is_small_and_comes_from_here_alone(visit, served):
     wire.on("Network.requestWillBeSent", lambda event: asked.update({event["requestId"]: event["request"]["url"]}))
     wire.on("Network.loadingFinished", lambda event: loaded.append((event["requestId"], event["encodedDataLength"])))
     wire.send("Network.enable")
+    wire.send("Network.clearBrowserCache")
     page.goto(served)
     expect(rows(page)).to_have_count(50)
     page.wait_for_load_state("networkidle")

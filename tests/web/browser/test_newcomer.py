@@ -46,18 +46,6 @@ LABELS = """async ([points, width]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def scanned_file(styled_music, tmp_path_factory):
-    """A library with songs of a few artists, and no listens."""
-    folder = tmp_path_factory.mktemp("scanned")
-    for artist in range(6):
-        name = music_library.artist_name(artist)
-        shutil.copytree(styled_music / name, folder / "music" / name)
-    with Library.open(folder / "library.sqlite") as library:
-        library.scan(folder / "music", workers=1)
-    return folder / "library.sqlite"
-
-
 @pytest.fixture
 def scanned(scanned_file, serving, tmp_path):
     """The address of a server with such a library, which may be changed."""

@@ -9,7 +9,7 @@ import soundfile
 from playwright.sync_api import expect
 
 import music_library
-from browsing import LONG, READY, ask, open_menu, rows, too_wide
+from browsing import LONG, READY, ask, open_menu, rows, too_wide, until
 from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
 
@@ -25,6 +25,7 @@ HOSTILE = [
     "a\u0301\u0302\u0303\u0304\u0305\u0306\u0307\u0308" * 12,
     "",
 ]
+WIDTHS = (1280, 390)
 TOKEN = "correct-horse-battery-staple-4242"
 
 
@@ -54,9 +55,8 @@ def hostile(serving, tmp_path_factory):
             yield address
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_names_that_are_html_stay_names_in_every_view(visit, hostile, width):
-    page = visit.blank(hostile, viewport={"width": width, "height": 800})
+def test_names_that_are_html_stay_names_in_every_view(visit, hostile):
+    page = visit.blank(hostile)
     songs = ask(hostile, "/songs", limit=100)["items"]
     lists = ask(hostile, "/playlists")
     views = {
@@ -72,13 +72,15 @@ def test_names_that_are_html_stay_names_in_every_view(visit, hostile, width):
         page.goto("about:blank")
         page.goto(f"{hostile}/{hash}")
         expect(page.locator(ready).first).to_be_visible(timeout=LONG)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            until(page, lambda: too_wide(page) <= 0)  # the page takes a moment to become another width
         assert page.evaluate("window.__pwned") is None
-        assert too_wide(page) <= 0, hash
         assert page.locator("script:not([src]), [onerror], [onload], [onmouseover], img[src='x']").count() == 0
     assert len(songs) == 20
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_hostile_names_play_and_open_their_menus_panels_and_why(visit, hostile, width):
     page = visit(hostile, viewport={"width": width, "height": 800})
     expect(rows(page)).to_have_count(20)
@@ -148,28 +150,21 @@ def test_signing_out_by_keyboard_ends_the_session_and_shows_the_form_again(visit
         page.context.close()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_button_to_sign_out_is_where_one_signed_in_and_nowhere_else(visit, serving, trained, width):
-    view = {"width": width, "height": 800}
+def test_the_button_to_sign_out_is_where_one_signed_in_and_nowhere_else(visit, serving, trained, served):
     with serving(trained, token=TOKEN) as address:
-        page = visit(address, f"?token={TOKEN}", viewport=view)
-        expect(rows(page).first).to_be_visible()
-        expect(page.locator("#sign-out")).to_be_visible()
-        assert too_wide(page) == 0
-        page.context.close()
-    with serving(trained) as address:
-        page = visit(address, viewport=view)
-        expect(rows(page).first).to_be_visible()
-        expect(page.locator("#sign-out")).to_be_hidden()
-        page.context.close()
-
-
-def test_a_token_in_the_address_lets_in_and_is_gone_from_it(visit, serving, trained):
-    with serving(trained, token=TOKEN) as address:
-        page = visit(address, f"?token={TOKEN}")
+        page = visit(address, f"?token={TOKEN}")  # which lets in, and is gone from the address
         expect(rows(page)).to_have_count(50)
         assert TOKEN not in page.url
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            expect(page.locator("#sign-out")).to_be_visible()
+            until(page, lambda: too_wide(page) == 0)
         page.context.close()
+    page = visit(served)
+    expect(rows(page).first).to_be_visible()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(page.locator("#sign-out")).to_be_hidden()
 
 
 def test_the_page_reports_that_the_service_is_gone_and_goes_on_when_it_is_back(

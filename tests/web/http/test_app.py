@@ -27,7 +27,8 @@ from waiting import in_threads, wait_for
 @pytest.mark.parametrize(
     "address", ["/", "/static/index.html", "/static/js/app.js", "/static/css/tokens.css", "/docs"]
 )
-def test_what_a_browser_keeps_it_asks_about_each_time(client, address):
+def test_what_a_browser_keeps_it_asks_about_each_time(shared_client, address):
+    client = shared_client()
     answer = client.get(address)
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-cache"
@@ -91,6 +92,8 @@ def test_requests_are_counted_by_route_and_not_by_address(client):
     client.get("/api/v1/songs/x")
     client.get("/static/js/app.js")
     client.get("/nowhere/at/all")
+    for path in ("user/ann/secret", "a", "user/bob/x/y"):
+        client.get(f"/1/{path}")
     text = client.get("/api/v1/metrics").text
     assert 'nearsong_requests_total{method="GET",route="/api/v1/songs/{song_id}",status="200"} 3.0' in text
     assert 'nearsong_requests_total{method="GET",route="/api/v1/songs/{song_id}",status="422"} 1.0' in text
@@ -100,6 +103,7 @@ def test_requests_are_counted_by_route_and_not_by_address(client):
     assert "nearsong_songs 72.0" in text
     assert 'nearsong_jobs{state="running"} 0.0' in text
     assert "/songs/1" not in text
+    assert 'nearsong_requests_total{method="GET",route="/1/{path}",status="404"} 3.0' in text
 
 
 def test_prometheus_finds_the_numbers_where_it_looks_by_itself(client):

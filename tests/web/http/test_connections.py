@@ -1,5 +1,6 @@
 """Clients that hold connections and send nothing, on a running server: others are answered all the same."""
 
+import asyncio
 import logging
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from nearsong.web import server
+from nearsong.web.app import create_app
 from nearsong.web.http import connections
 from nearsong.web.http.connections import max_connections
 from nearsong.web.http.logs import REPEAT_SECONDS, WithoutRepeats, filter_logs
@@ -23,20 +25,19 @@ LOGIN = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x
 
 
 @pytest.fixture
-def reach(trained, serving):
+def reach(served, monkeypatch):
     """A function that connects to a server with short time limits; ``reach.address`` is its address."""
-    with pytest.MonkeyPatch.context() as patch, ExitStack() as open_ones:
-        patch.setattr(connections, "HEAD_SECONDS", 1.0)
-        patch.setattr("nearsong.web.http.security.MAX_BODY_SECONDS", 0.6)
-        address = open_ones.enter_context(serving(trained))
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr("nearsong.web.http.security.MAX_BODY_SECONDS", 0.6)
+    with ExitStack() as open_ones:
 
         def connect(sent: bytes = b"") -> socket.socket:
-            caller = open_ones.enter_context(socket.create_connection(("127.0.0.1", int(address.rsplit(":")[-1]))))
+            caller = open_ones.enter_context(socket.create_connection(("127.0.0.1", int(served.rsplit(":")[-1]))))
             caller.settimeout(30)
             caller.sendall(sent)
             return caller
 
-        connect.address = address
+        connect.address = served
         yield connect
 
 
@@ -229,11 +230,25 @@ def test_hundreds_of_silent_clients_delay_nobody_and_are_disconnected(reach, sen
     assert all(b"200" not in received(client) for client in crowd)
 
 
+def lingering(app, over):
+    """Return an application with requests that go on until ``over``, whether or not their clients are there."""
+
+    async def answer(scope, receive, send):
+        while scope.get("path") == "/linger" and not over.is_set():
+            await asyncio.sleep(0.05)
+        await app(scope, receive, send)
+
+    return answer
+
+
 @pytest.fixture
 def crowded(trained, serving, monkeypatch):
     """A function that connects to a server that takes eight connections, from any address of loopback."""
     monkeypatch.setattr(server, "max_connections", lambda _files: 8)
+    over = threading.Event()
+    monkeypatch.setattr(server, "create_app", lambda service: lingering(create_app(service), over))
     with serving(trained) as address, ExitStack() as open_ones:
+        open_ones.callback(over.set)
         port = int(address.rsplit(":")[-1])
 
         def connect(sent: bytes = b"", source: str = "127.0.0.2") -> socket.socket:
@@ -252,6 +267,13 @@ def test_whoever_holds_more_connections_than_there_are_loses_them_and_others_are
             crowded(sent)
         for _ in range(3):
             assert httpx.get(f"{crowded.address}/api/v1/health").status_code == 200
+
+
+def test_requests_whose_clients_are_gone_leave_room_for_others(crowded):
+    for _ in range(12):
+        client = crowded(b"GET /linger HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert httpx.get(f"{crowded.address}/api/v1/health").status_code == 200
+        client.close()
 
 
 def test_connections_are_taken_from_the_address_that_has_most(crowded):

@@ -15,20 +15,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nearsong.web.app import WRONG_TOKENS_PER_MINUTE
-from nearsong.web.http.authentication import COOKIE, TokenAuthentication
+from nearsong.web.http.authentication import COOKIE
 from nearsong.web.http.compression import CompressionMiddleware
 from nearsong.web.http.logs import WithoutCancelled, filter_logs, masked
 from nearsong.web.http.origins import is_embedded, is_foreign
-from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.http.security import SecurityMiddleware
 from nearsong.web.jobs.draw_map import DrawMap
 from nearsong.web.jobs.queue import JobQueue
 from nearsong.web.settings import ServeSettings
+from token_authentication import token_authentication
 
 TOKEN = "correct-horse-battery-staple-4242"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 EMBEDDED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
 FOLLOWED = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+OPENED = {**FOLLOWED, "Sec-Fetch-Site": "none"}
+"""By a user who opens a link from elsewhere than a page."""
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def through_middleware(app=None, with_token=True, path="/api/v1/songs", method="
 
     settings = ServeSettings(token=TOKEN if with_token else None)
     middleware = SecurityMiddleware(
-        app or Response("secret"), settings, TokenAuthentication(TOKEN, RateLimit(10, per=60)) if with_token else None
+        app or Response("secret"), settings, token_authentication(TOKEN if with_token else None)
     )
     asyncio.run(middleware(scope, receive or nothing, send))
     return sent[0]["status"], Headers(raw=sent[0]["headers"]), b"".join(part.get("body", b"") for part in sent[1:])
@@ -83,7 +85,7 @@ def test_a_host_that_is_more_than_a_name_and_a_port_is_refused(host):
 
 @pytest.mark.parametrize("host", ["localhost:8337/static/css/x", "localhost/login?", "localhost:8337"])
 def test_authentication_goes_by_the_path_and_not_by_the_host_header(host):
-    authentication = TokenAuthentication(TOKEN, RateLimit(10, per=60))
+    authentication = token_authentication(TOKEN)
     assert authentication.refusal(Request(scope_of(host=host))).status_code == 401
     assert authentication.refusal(Request(scope_of("/static/css/x", host=host))) is None
 
@@ -136,18 +138,18 @@ def test_with_a_token_players_in_a_browser_may_look_below_rest_and_nowhere_else(
 def test_pictures_on_another_page_do_not_lock_the_user_out(guarded):
     for _ in range(WRONG_TOKENS_PER_MINUTE + 2):
         assert guarded.get("/?token=wrong", headers=EMBEDDED).status_code == 403
-        guarded.get("/?token=wrong", headers=FOLLOWED)
+        guarded.get("/?token=wrong", headers=OPENED)
         guarded.get("/rest/ping?u=me&p=wrong&f=json", headers=EMBEDDED)
-    assert guarded.get("/?token=wrong", headers=FOLLOWED).status_code == 429
+    assert guarded.get("/?token=wrong", headers=OPENED).status_code == 429
     assert guarded.get("/api/v1/songs", headers=BEARER).status_code == 200
-    assert guarded.get(f"/?token={TOKEN}", headers=FOLLOWED).status_code == 303
+    assert guarded.get(f"/?token={TOKEN}", headers=OPENED).status_code == 303
 
 
 def test_who_embeds_a_link_with_the_token_does_not_learn_whether_it_is_right(guarded):
     right, wrong = (guarded.get(f"/?token={given}", headers=EMBEDDED) for given in (TOKEN, "wrong"))
     assert (right.status_code, right.content) == (wrong.status_code, wrong.content)
     assert "set-cookie" not in right.headers
-    assert guarded.get(f"/?token={TOKEN}", headers=FOLLOWED).status_code == 303
+    assert guarded.get(f"/?token={TOKEN}", headers=OPENED).status_code == 303
 
 
 # ---- bodies, and an end in the middle
@@ -198,7 +200,7 @@ async def _through_guard(app, receive, path="/api/v1/playlists", **headers):
         sent.append(message)
 
     with mock.patch("nearsong.web.http.security.unexpected", side_effect=_raised):
-        middleware = SecurityMiddleware(app, ServeSettings(), None)
+        middleware = SecurityMiddleware(app, ServeSettings(), token_authentication(None))
         await middleware(scope_of(path, "POST", host="localhost", **headers), receive, send)
     return sent[0]["status"]
 
@@ -217,7 +219,7 @@ def test_who_is_cut_short_before_the_answer_learns_that_the_service_stops():
         await asyncio.sleep(60)
 
     async def cancelled():
-        middleware = SecurityMiddleware(forever, ServeSettings(), None)
+        middleware = SecurityMiddleware(forever, ServeSettings(), token_authentication(None))
         task = asyncio.ensure_future(middleware(scope_of(host="localhost"), mock.Mock(), send))
         await asyncio.sleep(0.01)
         task.cancel()

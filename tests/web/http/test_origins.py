@@ -13,26 +13,32 @@ def guarded(make_client):
     return make_client(token=TOKEN)
 
 
+@pytest.fixture
+def reader(shared_client):
+    """A client of all tests here that change nothing."""
+    return shared_client()
+
+
 # ---- names
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8337", "localhost", "LocalHost:1", "[::1]:8337", "127.0.0.1"])
-def test_we_answer_to_our_own_names(client, host):
-    assert client.get("/api/v1/health", headers={"Host": host}).status_code == 200
+def test_we_answer_to_our_own_names(reader, host):
+    assert reader.get("/api/v1/health", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8337", "", "192.0.2.9"]
 )
-def test_a_foreign_name_that_leads_here_is_refused(client, host):
-    answer = client.get("/api/v1/songs", headers={"Host": host})
+def test_a_foreign_name_that_leads_here_is_refused(reader, host):
+    answer = reader.get("/api/v1/songs", headers={"Host": host})
     assert answer.status_code == 421
     assert answer.json()["type"] == "urn:nearsong:unknown-host"
 
 
-def test_two_hosts_at_once_are_none(client):
+def test_two_hosts_at_once_are_none(reader):
     headers = [("Host", "127.0.0.1"), ("Host", "evil.example")]
-    assert client.get("/api/v1/health", headers=headers).status_code == 421
+    assert reader.get("/api/v1/health", headers=headers).status_code == 421
 
 
 def test_behind_a_proxy_its_name_counts_and_others_do_not(make_client):
@@ -78,11 +84,11 @@ FOREIGN = [
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/api/v1/playlists"), ("PUT", "/api/v1/model"), ("DELETE", "/api/v1/playlists/1")]
 )
-def test_a_page_of_another_site_cannot_write(client, method, path, headers):
-    answer = client.request(method, path, headers=headers, json={"name": "x", "songs": [1]})
+def test_a_page_of_another_site_cannot_write(reader, method, path, headers):
+    answer = reader.request(method, path, headers=headers, json={"name": "x", "songs": [1]})
     assert answer.status_code == 403
     assert answer.json()["type"] == "urn:nearsong:foreign-origin"
-    assert client.get("/api/v1/playlists").json() == []
+    assert reader.get("/api/v1/playlists").json() == []
 
 
 @pytest.mark.parametrize(
@@ -117,9 +123,9 @@ def test_an_origin_is_our_own_if_scheme_host_and_port_are(make_client, address, 
     assert answer.status_code == (201 if is_own else 403)
 
 
-def test_a_page_by_https_of_a_service_that_sees_http_learns_what_the_proxy_has_to_send(client):
+def test_a_page_by_https_of_a_service_that_sees_http_learns_what_the_proxy_has_to_send(reader):
     for origin, hint in (("https://127.0.0.1:8337", True), ("https://evil.example", False)):
-        detail = client.post("/api/v1/playlists", headers={"Origin": origin}).json()["detail"]
+        detail = reader.post("/api/v1/playlists", headers={"Origin": origin}).json()["detail"]
         assert ("X-Forwarded-Proto" in detail) == hint
         assert ("--trusted-proxy" in detail) == hint
 
@@ -131,8 +137,8 @@ def test_the_log_in_form_comes_from_a_page_that_sends_no_referrer(guarded):
     )
 
 
-def test_reading_from_elsewhere_where_the_browser_does_not_say_so_is_left_to_its_own_rules(client):
-    answer = client.get("/api/v1/songs", headers={"Origin": "https://evil.example"})
+def test_reading_from_elsewhere_where_the_browser_does_not_say_so_is_left_to_its_own_rules(reader):
+    answer = reader.get("/api/v1/songs", headers={"Origin": "https://evil.example"})
     assert answer.status_code == 200
     assert not [name for name in answer.headers if name.startswith("access-control-")]
     assert answer.headers["cross-origin-resource-policy"] == "same-origin"

@@ -15,6 +15,7 @@ from nearsong.errors import (
     UnclearSongError,
     UnreadableAudioError,
 )
+from nearsong.library.snapshot import Snapshot
 from nearsong.web.http import problems
 
 
@@ -78,7 +79,7 @@ def test_every_error_of_ours_has_its_status_and_its_kind(client, monkeypatch, er
     def fail(*_arguments):
         raise error
 
-    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    monkeypatch.setattr(Snapshot, "similar", fail)
     # of several seeds: those of one may be answered together with others, another way
     answer = client.get("/api/v1/similar?seed=1&seed=2")
     found = fields(answer)
@@ -103,17 +104,19 @@ def test_where_a_database_is_and_what_its_driver_says_is_for_the_log(
     def fail(*_arguments):
         raise error
 
-    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    monkeypatch.setattr(Snapshot, "similar", fail)
     found = fields(client.get("/api/v1/similar?seed=1&seed=2"))
     assert (found["status"], found["detail"]) == (status, message)
     assert f"/home/me (old)/x.sqlite {words}" in caplog.text
-    monkeypatch.setattr("nearsong.library.listeners.plays.PlayLog.record_all", fail)
+    monkeypatch.setattr("nearsong.library.listeners.recorded.plays.PlayLog.record_all", fail)
     answer = client.get("/rest/scrobble", params={"u": "me", "f": "json", "id": 1})
     assert answer.json()["subsonic-response"]["error"]["message"] == message
 
 
 def test_a_library_that_is_busy_does_not_reveal_where_it_is(client, trained, monkeypatch):
-    monkeypatch.setattr("nearsong.library.store.plays._names", lambda *_given: (_ for _ in ()).throw(locked()))
+    monkeypatch.setattr(
+        "nearsong.library.store.recorded.plays._names_of_songs", lambda *_given: (_ for _ in ()).throw(locked())
+    )
     answer = client.post("/api/v1/plays", json={"song_id": 1})
     detail = "the library is in use by another program; try again later."
     assert (answer.status_code, answer.json()["detail"]) == (503, detail)
@@ -127,7 +130,7 @@ def test_an_error_that_nobody_foresaw_reveals_nothing_but_goes_to_the_log(client
     def fail(*_arguments):
         raise RuntimeError("password=hunter2 at /home/somebody/secret.py")
 
-    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    monkeypatch.setattr(Snapshot, "similar", fail)
     answer = client.get("/api/v1/similar?seed=1&seed=2")
     found = fields(answer)
     assert found["status"] == 500

@@ -82,5 +82,5 @@ def test_a_proxy_without_an_address_is_refused(proxy):
 def test_a_trusted_proxy_needs_a_token():
     with pytest.raises(InvalidInputError, match="--trusted-proxy lets others connect, so a token is needed"):
         ServeSettings(trusted_proxies=("10.0.0.2",))
-    assert not ServeSettings(trusted_proxies=("10.0.0.2",), token=TOKEN).can_add_folders
+    assert not ServeSettings(trusted_proxies=("10.0.0.2",), token=TOKEN).is_for_this_machine
     assert ServeSettings().proxies == ()

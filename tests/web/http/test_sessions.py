@@ -1,12 +1,17 @@
 """Log-ins: each is a session of its own, which ends at log-out, after a time, or with the token."""
 
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
-from nearsong.web.http.authentication import COOKIE, TokenAuthentication
-from nearsong.web.http.rate_limits import RateLimit
+from nearsong.library import Account, token_hash
+from nearsong.web.http.authentication import COOKIE
+from nearsong.web.http.callers import ANYBODY, Caller
 from nearsong.web.http.sessions import IDLE_SECONDS, MAX_SESSION_SECONDS, MemorySessions
+from token_authentication import token_authentication
 
 TOKEN = "correct-horse-battery-staple-4242"
 DAY = 24 * 3600
@@ -54,17 +59,16 @@ def test_a_cookie_that_was_kept_does_not_outlive_the_log_out(guarded):
 
 def test_a_session_from_a_day_when_the_clock_was_years_ahead_ends_like_any_other(monkeypatch):
     day = Clock()
-    monkeypatch.setattr("time.time", day)
-    sessions = MemorySessions()
     slept = 0.0
-    monkeypatch.setattr("time.clock_gettime", lambda _clock: slept)
-    monkeypatch.setattr("time.monotonic", lambda: slept)
+    running = SimpleNamespace(time=day, monotonic=lambda: slept, clock_gettime=lambda _: slept, CLOCK_BOOTTIME=7)
+    monkeypatch.setattr("nearsong.web.http.sessions.time", running)
+    sessions = MemorySessions()
     day.now += 3652 * DAY
-    sessions.add("a")
-    assert sessions.use("a")
+    sessions.add("a", "")
+    assert sessions.use("a") is not None
     day.now += 40 * DAY - 3652 * DAY
     slept += 40 * DAY
-    assert not sessions.use("a")
+    assert sessions.use("a") is None
 
 
 def test_each_log_in_is_a_session_of_its_own(guarded):
@@ -115,31 +119,51 @@ def test_another_token_ends_all_sessions_wherever_they_are_stored():
     sessions = MemorySessions()
 
     def authentication(token):
-        return TokenAuthentication(token, RateLimit(10, per=60), sessions=sessions)
+        return token_authentication(token, sessions=sessions)
 
-    session_id = authentication(TOKEN).start_session()
-    assert authentication(TOKEN).is_session(session_id)  # another process with the same store
-    assert not authentication("another-token-another-token-another").is_session(session_id)
-    assert authentication(TOKEN).is_session(session_id)
+    session_id = authentication(TOKEN).start_session(TOKEN)
+    assert authentication(TOKEN).caller_of_session(session_id) == ANYBODY  # another process with the same store
+    assert authentication("another-token-another-token-another").caller_of_session(session_id) is None
+    assert authentication(TOKEN).caller_of_session(session_id) == ANYBODY
+
+
+def test_a_new_token_of_a_listener_ends_their_sessions_and_no_others():
+    sessions = MemorySessions()
+    anna, bert = (Account(name, False, token_hash(name), "", 0.0) for name in ("anna", "bert"))
+    authentication = token_authentication(None, accounts=[anna, bert], sessions=sessions)
+    session_ids = [authentication.start_session(name) for name in ("anna", "bert")]
+    callers = [authentication.caller_of_session(session_id) for session_id in session_ids]
+    assert callers == [Caller("anna", is_admin=False), Caller("bert", is_admin=False)]
+    later = token_authentication(
+        None, accounts=[replace(anna, token_hash=token_hash("new")), bert], sessions=sessions
+    )
+    assert [later.caller_of_session(session_id) for session_id in session_ids] == [None, callers[1]]
+    gone = token_authentication(None, accounts=[anna], sessions=sessions)
+    assert [gone.caller_of_session(session_id) for session_id in session_ids] == [callers[0], None]
 
 
 def test_what_is_stored_lets_nobody_in():
     sessions = MemorySessions()
-    authentication = TokenAuthentication(TOKEN, RateLimit(10, per=60), sessions=sessions)
-    session_id = authentication.start_session()
-    (stored,) = sessions._active
-    assert session_id not in stored
-    assert not authentication.is_session(stored)
+    authentication = token_authentication(TOKEN, sessions=sessions)
+    session_id = authentication.start_session(TOKEN)
+    ((key, session),) = sessions._active.items()
+    assert session_id not in key
+    assert TOKEN not in repr(session)
+    request = mock.Mock()
+    request.client.host = "192.0.2.1"
+    for stored in (key, session.credential):
+        assert authentication.caller_of_session(stored) is None
+        assert authentication.check_token(request, stored) is None
 
 
 def test_of_many_sessions_those_used_last_stay(monkeypatch):
     monkeypatch.setattr("nearsong.web.http.sessions.MAX_SESSIONS", 3)
     sessions = MemorySessions(Clock())
     for key in "abc":
-        sessions.add(key)
-    assert sessions.use("a")
-    sessions.add("d")
-    assert [sessions.use(key) for key in "abcd"] == [True, False, True, True]
+        sessions.add(key, "")
+    assert sessions.use("a") is not None
+    sessions.add("d", "")
+    assert [sessions.use(key) is not None for key in "abcd"] == [True, False, True, True]
     assert len(sessions) == 3
 
 
@@ -147,9 +171,9 @@ def test_sessions_that_ended_take_no_memory():
     clock = Clock()
     sessions = MemorySessions(clock)
     for number in range(50):
-        sessions.add(str(number))
+        sessions.add(str(number), "")
     clock.now += IDLE_SECONDS + 1
-    sessions.add("new")
+    sessions.add("new", "")
     assert len(sessions) == 1
     sessions.remove("new")
     sessions.remove("new")
@@ -162,8 +186,8 @@ def test_many_threads_may_use_sessions_at_once():
     def work(name):
         try:
             for number in range(300):
-                sessions.add(f"{name} {number}")
-                assert sessions.use(f"{name} {number}")
+                sessions.add(f"{name} {number}", name)
+                assert sessions.use(f"{name} {number}") == name
                 sessions.remove(f"{name} {number}")
         except Exception as error:
             failed.append(error)

@@ -11,7 +11,7 @@ from nearsong.web.jobs.queue import JobQueue
 def test_songs_whose_files_are_missing_are_removed_and_others_stay(tmp_path):
     music_library.make_music(tmp_path / "music", n_artists=2)
     with Library.open(tmp_path / "library.sqlite") as library:
-        library.scan(tmp_path / "music")
+        library.scan(tmp_path / "music", workers=1)
         missing, *others = sorted(song.path for song in library.songs())
         (tmp_path / missing).unlink()
         with contextlib.closing(JobQueue(library.address)) as jobs:

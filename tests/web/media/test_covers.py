@@ -12,6 +12,7 @@ import pytest
 from mutagen.flac import FLAC, Picture
 
 from nearsong.errors import AudioTimeoutError
+from nearsong.library.snapshot import Snapshot
 from nearsong.web.media import covers as serving
 from peak_memory import peak_memory
 from pictures import RED
@@ -30,7 +31,7 @@ def album(client, monkeypatch, tmp_path):
     folder.mkdir(parents=True)
     path = shutil.copy(song.path, folder / os.path.basename(song.path))
     moved = type(song)(**{name: getattr(song, name) for name in song.__slots__} | {"path": str(path)})
-    monkeypatch.setattr(client.service.snapshot, "song", lambda _: moved)
+    monkeypatch.setattr(Snapshot, "song", lambda *_: moved)
     monkeypatch.setattr(type(client.service.library), "folders", [str(folder.parent)])
     return path
 

@@ -8,6 +8,7 @@ import pytest
 import full_disk
 import music_library
 from nearsong.errors import DatabaseError, DiskFullError, LibraryError
+from nearsong.library.snapshot import Snapshot
 from nearsong.web.jobs.process import error_words
 
 WORDS = "the library cannot be written: the disk is full. Free some space and try again; nothing is lost."
@@ -56,11 +57,11 @@ def test_whatever_file_has_no_space_it_is_507_and_an_error_of_the_protocol(clien
     def fail(*_arguments, **_more):
         raise error
 
-    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    monkeypatch.setattr(Snapshot, "similar", fail)
     answer = client.get("/api/v1/similar?seed=1&seed=2")
     assert (answer.status_code, answer.json()["type"]) == (507, "urn:nearsong:no-room")
     assert answer.json()["detail"].startswith(words)
-    monkeypatch.setattr("nearsong.library.listeners.plays.PlayLog.record_all", fail)
+    monkeypatch.setattr("nearsong.library.listeners.recorded.plays.PlayLog.record_all", fail)
     told = client.get("/rest/scrobble", params={**PLAYER, "id": 1})
     assert (told.status_code, told.json()["subsonic-response"]["error"]["code"]) == (200, 0)
     assert told.json()["subsonic-response"]["error"]["message"].startswith(words)
@@ -71,7 +72,7 @@ def test_an_error_that_a_full_disk_caused_is_507_too(client, monkeypatch):
     def fail(*_arguments, **_more):
         raise LibraryError("the map cannot be cached.") from OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(client.service.snapshot, "similar", fail)
+    monkeypatch.setattr(Snapshot, "similar", fail)
     assert client.get("/api/v1/similar?seed=1&seed=2").status_code == 507
 
 

@@ -43,6 +43,11 @@ READS = [
 
 API_WRITES: dict[str, tuple[str, str, Any]] = {
     "POST /api/v1/plays": ("POST", "/api/v1/plays", {"song_id": 1}),
+    "PUT /api/v1/songs/{song_id}/heart": ("PUT", "/api/v1/songs/1/heart", None),
+    "DELETE /api/v1/songs/{song_id}/heart": ("DELETE", "/api/v1/songs/1/heart", None),
+    "PUT /api/v1/songs/{song_id}/rating": ("PUT", "/api/v1/songs/1/rating", {"stars": 4}),
+    "DELETE /api/v1/songs/{song_id}/rating": ("DELETE", "/api/v1/songs/1/rating", None),
+    "POST /api/v1/skips": ("POST", "/api/v1/skips", {"song_id": 1}),
     "POST /api/v1/playlists": ("POST", "/api/v1/playlists", {"name": "new", "songs": [1, 2]}),
     "PUT /api/v1/playlists/{playlist_id}": ("PUT", "/api/v1/playlists/1", {"name": "other", "songs": [2]}),
     "DELETE /api/v1/playlists/{playlist_id}": ("DELETE", "/api/v1/playlists/1", None),
@@ -50,11 +55,25 @@ API_WRITES: dict[str, tuple[str, str, Any]] = {
     "DELETE /api/v1/listens/{history}": ("DELETE", "/api/v1/listens/1", None),
 }
 
+ACCOUNT_WRITES: dict[str, tuple[str, str, Any]] = {
+    "POST /api/v1/listeners": ("POST", "/api/v1/listeners", {"name": "eve"}),
+    "PUT /api/v1/listeners/{name}": ("PUT", "/api/v1/listeners/ben", {"is_admin": True}),
+    "POST /api/v1/listeners/{name}/token": ("POST", "/api/v1/listeners/ben/token", None),
+    "POST /api/v1/listeners/{name}/app-password": ("POST", "/api/v1/listeners/ben/app-password", None),
+    "DELETE /api/v1/listeners/{name}/app-password": ("DELETE", "/api/v1/listeners/ben/app-password", None),
+    "DELETE /api/v1/listeners/{name}": ("DELETE", "/api/v1/listeners/ben", None),
+}
+
 PLAYER_WRITES: dict[str, dict[str, Any]] = {
     "scrobble": {"id": 1},
     "createPlaylist": {"name": "from a player", "songId": [1, 2]},
     "updatePlaylist": {"playlistId": "pl-1", "name": "renamed", "songIdToAdd": 3},
     "deletePlaylist": {"id": "pl-1"},
+    "star": {"id": 1},
+    "unstar": {"id": 1},
+    "setRating": {"id": 1, "rating": 4},
+    "savePlayQueue": {"id": [1, 2], "current": 2},
+    "savePlayQueueByIndex": {"id": [1, 2], "currentIndex": 1},
 }
 
 WITHOUT_THE_LIBRARY = {
@@ -85,7 +104,7 @@ def set_timeouts(service: Service, seconds: float) -> None:
 
 
 def api_write(client: httpx.Client, name: str) -> httpx.Response:
-    method, path, body = API_WRITES[name]
+    method, path, body = {**API_WRITES, **ACCOUNT_WRITES}[name]
     return client.request(method, path, json=body)
 
 
@@ -143,16 +162,20 @@ def test_writes_that_waited_too_long_are_busy_and_work_once_the_lock_is_free(cli
         assert {write.result(WAIT).status_code for write in many_writes(client, people)} == {200, 201, 204}
 
 
-@pytest.mark.parametrize("name", [*API_WRITES, *PLAYER_WRITES])
+@pytest.mark.parametrize("name", [*API_WRITES, *ACCOUNT_WRITES, *PLAYER_WRITES])
 def test_every_write_is_busy_while_another_program_writes_and_works_afterwards(client, trained, name):
     trained.playlists.add("mine", [1, 2])
+    if name in ACCOUNT_WRITES:
+        trained.accounts.add("ben")
+        client.headers["Authorization"] = f"Bearer {trained.accounts.add('ada', is_admin=True)}"
+        client.service.accounts.refresh()
     set_timeouts(client.service, 0.05)
-    write = api_write if name in API_WRITES else player_write
+    write = player_write if name in PLAYER_WRITES else api_write
     with locked(trained):
         answer = write(client, name)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     words = "the library is in use by another program; try again later."
-    if name in API_WRITES:
+    if name not in PLAYER_WRITES:
         assert (answer.json()["type"], answer.json()["detail"]) == ("urn:nearsong:busy", words)
     else:
         assert answer.json()["subsonic-response"]["error"] == {"code": 0, "message": words}
@@ -186,8 +209,8 @@ def test_every_route_that_is_no_get_goes_through_the_queue_or_does_not_write(cli
     paths = client.get("/openapi.json").json()["paths"]
     described = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
     assert set(found) == {name for name in described if not name.startswith("GET ")}
-    assert {name for name, goes_through in found.items() if goes_through} == set(API_WRITES)
-    assert set(found) - set(API_WRITES) == set(WITHOUT_THE_LIBRARY)
+    assert {name for name, goes_through in found.items() if goes_through} == {*API_WRITES, *ACCOUNT_WRITES}
+    assert set(found) - {*API_WRITES, *ACCOUNT_WRITES} == set(WITHOUT_THE_LIBRARY)
 
 
 def test_every_method_of_players_that_changes_something_goes_through_the_queue():

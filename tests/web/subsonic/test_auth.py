@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from nearsong.web.http.callers import ANYBODY, Callers
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.subsonic.auth import check_credentials, is_right
 from nearsong.web.subsonic.envelope import ProtocolError
@@ -30,7 +31,10 @@ def check(
     parameters: dict[str, str], token: str | None = TOKEN, failures: RateLimit | None = None, **options: str
 ) -> str:
     limit = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60) if failures is None else failures
-    return check_credentials(token, limit, request(**options), Parameters(parameters.items()))
+    callers = Callers(token, [], can_be_open=token is None)
+    user, caller = check_credentials(callers, limit, request(**options), Parameters(parameters.items()))
+    assert caller == ANYBODY
+    return user
 
 
 @pytest.mark.parametrize(

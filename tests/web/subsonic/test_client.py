@@ -66,7 +66,8 @@ def test_a_wrong_password_is_the_clients_own_error(play, way, error, words):
 def test_the_client_learns_what_the_service_can(play):
     async def session(connection):
         extensions = {one.name for one in await connection.get_open_subsonic_extensions()}
-        assert {Extensions.SONIC_SIMILARITY, Extensions.FORM_POST, Extensions.API_KEY_AUTHENTICATION} == extensions
+        ours = {Extensions.SONIC_SIMILARITY, Extensions.FORM_POST, Extensions.API_KEY_AUTHENTICATION}
+        assert extensions == ours | {Extensions.INDEX_BASED_QUEUE}
         user = await connection.get_user("anyone")
         assert (user.username, user.stream_role, user.playlist_role, user.admin_role) == ("anyone", True, True, False)
         assert (await connection.get_license())["license"]["valid"] is True
@@ -220,7 +221,8 @@ def test_the_client_sees_scans_and_reports_what_it_plays(play, own_server):
         assert await connection.scrobble("3", submission=True) is True
         assert await connection.scrobble("4", submission=False) is True
         assert await connection.scrobble("5", submission=True, listen_time=1_700_000_000) is True
-        assert await connection.get_now_playing() == []
+        (playing,) = await connection.get_now_playing()
+        assert (playing.id, playing.username, playing.minutes_ago) == ("4", "anyone", 0)
 
     play(session)
     library.play_log.update_history()

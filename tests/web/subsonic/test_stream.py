@@ -11,6 +11,7 @@ import soundfile
 import foreign_music
 from nearsong.audio import load_audio
 from nearsong.library.records import Song
+from nearsong.library.snapshot import Snapshot
 from rest_server import playing
 
 
@@ -99,7 +100,7 @@ def test_an_mp3_with_a_large_picture_is_not_made_worse_for_it(player, tmp_path, 
     path.write_bytes(stream(player, "AIFF", maxBitRate=128).content)
     found = song(player, "AIFF")
     moved = replace(found, path=str(path), seconds=3.0)
-    monkeypatch.setattr(player.snapshot, "song", lambda _number: moved)
+    monkeypatch.setattr(Snapshot, "song", lambda *_: moved)
     data = path.read_bytes()
     for asked, same in (
         ({"maxBitRate": 128}, True),

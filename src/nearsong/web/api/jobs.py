@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from nearsong.web.http import rate_limits as limits
+from nearsong.web.http.callers import ADMIN, Caller, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.job_spec import JobSpec
 from nearsong.web.jobs.queue import JobQueue
@@ -46,11 +47,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream
     summary="Start a job",
     responses={200: {"model": JobOut, "description": "The same job is pending or running already."}, **_PROBLEMS},
 )
-def start(job: JobIn, request: Request, response: Response, service: Shared) -> JobOut:
+def start(job: JobIn, request: Request, response: Response, service: Shared, caller: CurrentCaller) -> JobOut:
     """Start a job in the background. One runs at a time; others wait. `Location` has the job's address.
 
-    Folders can be added only from the machine that runs the service.
+    Only an admin may start other jobs than drawing the map. Folders can be added only from the machine that runs the
+    service.
     """
+    if job.for_admins:
+        caller.check_admin()
     spec = job.checked(service.settings)
     limits.spend(service.job_limit, request, "jobs")
     return with_location(response, *service.jobs.add(spec))
@@ -64,18 +68,26 @@ def with_location(response: Response, job: JobOut, is_new: bool) -> JobOut:
 
 
 @router.get("/jobs", summary="List jobs, newest first")
-def jobs(service: Shared) -> list[JobOut]:
-    """Return pending, running and recently ended jobs."""
-    return service.jobs.all()
+def jobs(service: Shared, caller: CurrentCaller) -> list[JobOut]:
+    """Return pending, running and recently ended jobs; imports of listens to admins only."""
+    return [job for job in service.jobs.all() if caller.is_admin or not JOBS[job.kind].is_private]
 
 
 @router.get("/jobs/{job_id}", summary="Get a job", responses=responses(404))
-def job(job_id: JobId, service: Shared) -> JobOut:
+def job(job_id: JobId, service: Shared, caller: CurrentCaller) -> JobOut:
     """Return a job and its progress."""
+    _check_visible(service.jobs, job_id, caller)
     return service.jobs.get(job_id)
 
 
-@router.delete("/jobs/{job_id}", summary="Cancel a job", responses=responses(404))
+def _check_visible(jobs: JobQueue, job_id: str, caller: Caller) -> None:
+    """Raise 404 for a job that tells what another listener plays."""
+    spec = jobs.spec(job_id)
+    if spec.is_private and not caller.is_admin and spec.owner != caller.listener:
+        raise ApiError(404, "job not found; only recent jobs are listed.", "no-such-job")
+
+
+@router.delete("/jobs/{job_id}", summary="Cancel a job", dependencies=[ADMIN], responses=responses(403, 404))
 def cancel(job_id: JobId, service: Shared) -> JobOut:
     """Cancel a pending or running job; what it has stored stays. It may take seconds to stop."""
     service.jobs.cancel(job_id)
@@ -88,9 +100,9 @@ def cancel(job_id: JobId, service: Shared) -> JobOut:
     response_class=StreamingResponse,
     responses=_STREAM | responses(404),
 )
-async def events(job_id: JobId, service: Shared) -> StreamingResponse:
+async def events(job_id: JobId, service: Shared, caller: CurrentCaller) -> StreamingResponse:
     """Follow a job as server-sent events: `progress` with the job as JSON, until it has ended."""
-    service.jobs.get(job_id)  # 404 before the response starts
+    _check_visible(service.jobs, job_id, caller)  # 404 before the response starts
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_job_events(service.jobs, job_id), media_type="text/event-stream", headers=headers)
 

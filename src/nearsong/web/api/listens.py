@@ -8,12 +8,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from nearsong.library import DEFAULT_USER
-from nearsong.listens.detection import ENDINGS
+from nearsong.listens.formats.registry import ENDINGS
 from nearsong.names import readable
 from nearsong.web.api.jobs import with_location
 from nearsong.web.api.query import FORM
 from nearsong.web.http import rate_limits as limits
+from nearsong.web.http.callers import ADMIN, Caller, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.import_listens import ImportListens
 from nearsong.web.json.schemas import JobOut
@@ -35,7 +35,7 @@ class HistoryOut(BaseModel):
     imported: float = Field(description="Seconds since 1970.")
 
 
-@router.get("/listens", summary="List listening histories")
+@router.get("/listens", summary="List listening histories", dependencies=[ADMIN], responses=responses(403))
 def histories(service: Shared) -> list[HistoryOut]:
     """Return the imported listening histories, oldest first."""
     return [
@@ -55,28 +55,31 @@ def histories(service: Shared) -> list[HistoryOut]:
     "/listens",
     status_code=202,
     summary="Import a listening history",
-    responses=responses(400, 408, 413, 415, 422, 429, 503, 507),
+    responses=responses(400, 403, 408, 413, 415, 422, 429, 503, 507),
     openapi_extra=FORM,
 )
 async def add(
     request: Request,
     response: Response,
     service: Shared,
-    user: Annotated[str, Query(max_length=100, description="The listener, if the file does not name one.")] = "",
+    caller: CurrentCaller,
+    user: Annotated[str, Query(max_length=100, description="The listener, whatever name the file has.")] = "",
 ) -> JobOut:
-    """Import a listening history: Last.fm, ListenBrainz, Spotify, playlists, CSV, TSV, JSON, Parquet; packed or not.
+    """Import a listening history of a service or player, playlists, CSV, TSV, JSON or Parquet; packed or not.
 
     A job reads it in the background; its result says how much of it matches the library. The same file counts once;
-    a file of the same name replaces the earlier one, unless the user differs.
+    a file of the same name replaces the earlier one, unless the user differs. Listeners who are no admins import
+    histories of their own only.
     """
+    listener = _listener(caller, display_name(user) if user.strip() else None)
     limits.spend(service.job_limit, request, "histories")
     if service.jobs.is_full:
         raise ApiError(503, "too many jobs are waiting; try again when some are done.", "busy", {"Retry-After": "60"})
-    listener = display_name(user) if user.strip() else DEFAULT_USER
     file = await service.uploads.hold(request, ENDINGS)
     spec = ImportListens(path=str(file.path), name=file.name, user=listener)
     release = partial(service.uploads.release, file)
     try:
+        service.check_caller()  # the upload may have taken minutes
         job, is_new = await run_in_threadpool(service.jobs.add, spec, on_end=release)
     except BaseException:
         release()
@@ -84,7 +87,18 @@ async def add(
     return with_location(response, job, is_new)
 
 
-@router.delete("/listens/{history}", status_code=204, summary="Delete a listening history", responses=responses(404))
+def _listener(caller: Caller, name: str | None) -> str | None:
+    """Return whose listens these are; None for whoever the file says, which only an admin may leave to it."""
+    return name if caller.is_admin else caller.acts_as(name or "")
+
+
+@router.delete(
+    "/listens/{history}",
+    status_code=204,
+    summary="Delete a listening history",
+    dependencies=[ADMIN],
+    responses=responses(403, 404),
+)
 @queued
 def remove(service: Shared, history: Annotated[int, Path(ge=1, le=2**62)]) -> None:
     """Delete a listening history; the next training uses the rest."""

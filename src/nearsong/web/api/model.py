@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import LABELS, MEASURES, PLAIN, Estimate, ModelRow, TrainingReport, advice, sentences
+from nearsong.web.http.callers import ADMIN
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.http.rate_limits import spend
 from nearsong.web.json.answers import Json, song_json
@@ -52,7 +53,8 @@ def model(request: Request, service: Shared) -> Any:
     "/model",
     response_description="The active model.",
     summary="Switch to another model",
-    responses=responses(404, 409, 422, 429, 503),
+    dependencies=[ADMIN],
+    responses=responses(403, 404, 409, 422, 429, 503),
 )
 @queued
 def use(request: Request, service: Shared, wanted: UseModelIn) -> UseModelOut:

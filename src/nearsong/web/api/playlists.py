@@ -12,9 +12,10 @@ from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library import PlaylistRules, SavedPlaylist, Seed, Snapshot, Song, playlist_text
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import readable
+from nearsong.web.http.callers import Caller, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
-from nearsong.web.json.schemas import (
+from nearsong.web.json.playlists import (
     DraftIn,
     DraftOut,
     ExportFormat,
@@ -22,9 +23,10 @@ from nearsong.web.json.schemas import (
     PlaylistIn,
     PlaylistOut,
     PlaylistRef,
-    UploadSeed,
 )
+from nearsong.web.json.schemas import UploadSeed
 from nearsong.web.media.files import attachment
+from nearsong.web.service.own_playlists import check_change, visible_playlist, visible_playlists
 from nearsong.web.service.service import Service, Shared
 from nearsong.web.service.writes import queued
 
@@ -86,10 +88,10 @@ def _seed_of(snapshot: Snapshot, upload: UploadSeed) -> Seed:
 
 
 @router.get("", response_description="Oldest first.", summary="List saved playlists", responses=responses(503))
-def saved(service: Shared) -> list[PlaylistRef]:
-    """Return all saved playlists, without their songs."""
+def saved(service: Shared, caller: CurrentCaller) -> list[PlaylistRef]:
+    """Return the saved playlists of the listener and of all, without their songs."""
     songs = _songs_of(service)
-    return [PlaylistRef(**_summary(playlist, songs)) for playlist in service.library.playlists.list()]
+    return [PlaylistRef(**_summary(playlist, songs, caller)) for playlist in visible_playlists(service, caller)]
 
 
 @router.post(
@@ -101,10 +103,10 @@ def saved(service: Shared) -> list[PlaylistRef]:
     responses=responses(400, 404, 422, 503),
 )
 @queued
-def save(service: Shared, wanted: PlaylistIn) -> Response:
+def save(service: Shared, caller: CurrentCaller, wanted: PlaylistIn) -> Response:
     """Save a playlist in the library."""
-    playlist = service.library.playlists.add(wanted.name, wanted.songs)
-    return Json(_with_songs(playlist, service), 201, {"Location": f"/api/v1/playlists/{playlist.id}"})
+    playlist = service.library.playlists.add(wanted.name, wanted.songs, caller.owner)
+    return Json(_with_songs(playlist, service, caller), 201, {"Location": f"/api/v1/playlists/{playlist.id}"})
 
 
 @router.post("/export", response_class=Response, summary="Export songs as a playlist file", responses=_FILE)
@@ -120,9 +122,9 @@ def export_songs(service: Shared, wanted: ExportIn) -> Response:
     summary="Get a saved playlist with its songs",
     responses=responses(404, 422, 503),
 )
-def get(service: Shared, playlist_id: Number) -> Response:
+def get(service: Shared, caller: CurrentCaller, playlist_id: Number) -> Response:
     """Return a playlist; songs whose files are missing are only counted."""
-    return Json(_with_songs(service.library.playlists.get(playlist_id), service))
+    return Json(_with_songs(visible_playlist(service, caller, playlist_id), service, caller))
 
 
 @router.put(
@@ -130,13 +132,14 @@ def get(service: Shared, playlist_id: Number) -> Response:
     response_model=PlaylistOut,
     response_description="The saved playlist.",
     summary="Change a saved playlist",
-    responses=responses(400, 404, 422, 503),
+    responses=responses(400, 403, 404, 422, 503),
 )
 @queued
-def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Response:
+def replace(service: Shared, caller: CurrentCaller, playlist_id: Number, wanted: PlaylistIn) -> Response:
     """Replace name and songs; songs whose files are missing at the moment stay after those they followed."""
-    table = service.library.playlists
-    return Json(_with_songs(table.replace(playlist_id, wanted.name, wanted.songs, _songs_of(service)), service))
+    check_change(service, caller, playlist_id)
+    changed = service.library.playlists.replace(playlist_id, wanted.name, wanted.songs, _songs_of(service))
+    return Json(_with_songs(changed, service, caller))
 
 
 @router.delete(
@@ -145,21 +148,25 @@ def replace(service: Shared, playlist_id: Number, wanted: PlaylistIn) -> Respons
     response_class=Response,
     response_description="Deleted.",
     summary="Delete a saved playlist",
-    responses=responses(404, 422, 503),
+    responses=responses(403, 404, 422, 503),
 )
 @queued
-def remove(service: Shared, playlist_id: Number) -> Response:
+def remove(service: Shared, caller: CurrentCaller, playlist_id: Number) -> Response:
     """Delete a playlist; its songs stay."""
+    check_change(service, caller, playlist_id)
     service.library.playlists.remove(playlist_id)
     return Response(status_code=204)
 
 
 @router.get("/{playlist_id}/export", response_class=Response, summary="Export a saved playlist", responses=_FILE)
 def export_saved(
-    service: Shared, playlist_id: Number, wanted: Annotated[ExportFormat, Query(alias="format")] = "m3u8"
+    service: Shared,
+    caller: CurrentCaller,
+    playlist_id: Number,
+    wanted: Annotated[ExportFormat, Query(alias="format")] = "m3u8",
 ) -> Response:
     """Return a playlist file with absolute paths."""
-    playlist, songs = service.library.playlists.get(playlist_id), _songs_of(service)
+    playlist, songs = visible_playlist(service, caller, playlist_id), _songs_of(service)
     return _file(playlist.name, [songs[song_id] for song_id in playlist.songs if song_id in songs], wanted)
 
 
@@ -194,7 +201,7 @@ def _songs_of(service: Service) -> Mapping[int, Song]:
         return {}
 
 
-def _summary(playlist: SavedPlaylist, songs: Mapping[int, Song]) -> dict[str, Any]:
+def _summary(playlist: SavedPlaylist, songs: Mapping[int, Song], caller: Caller) -> dict[str, Any]:
     existing = [songs[song_id] for song_id in playlist.songs if song_id in songs]
     return {
         "id": playlist.id,
@@ -203,11 +210,13 @@ def _summary(playlist: SavedPlaylist, songs: Mapping[int, Song]) -> dict[str, An
         "seconds": round(sum(song.seconds for song in existing), 2),
         "created": playlist.created,
         "changed": playlist.changed,
+        "owner": playlist.owner or None,
+        "can_change": caller.may_change(playlist.owner),
     }
 
 
-def _with_songs(playlist: SavedPlaylist, service: Service) -> dict[str, Any]:
+def _with_songs(playlist: SavedPlaylist, service: Service, caller: Caller) -> dict[str, Any]:
     songs = _songs_of(service)
     plays = service.snapshot.plays if songs else {}
     items = [song_json(songs[song_id], plays) for song_id in playlist.songs if song_id in songs]
-    return {**_summary(playlist, songs), "items": items, "missing": len(playlist.songs) - len(items)}
+    return {**_summary(playlist, songs, caller), "items": items, "missing": len(playlist.songs) - len(items)}

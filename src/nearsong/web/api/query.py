@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from nearsong.errors import AudioError
 from nearsong.library import AnalysedUpload, Snapshot
 from nearsong.web.http import rate_limits as limits
+from nearsong.web.http.callers import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.scan import Scan
 from nearsong.web.json.answers import Json, model_json, neighbours_json, why_json
@@ -49,15 +50,18 @@ FORM = {
 async def query(
     request: Request,
     service: Shared,
+    caller: CurrentCaller,
     n: Annotated[int, Query(ge=1, le=50, description="Number of songs.")] = 10,
     adventurousness: DialPosition = 0.0,
-    save: Annotated[bool, Query(description="Save the file, if the service allows it.")] = False,
+    save: Annotated[bool, Query(description="Save the file, if the service allows it; for admins.")] = False,
 ) -> Json:
     """Analyse an audio file and return similar songs, by the active model and by sound alone.
 
     Only the beginning of a very long file is analysed, as `damage` then says. The file is removed afterwards.
     """
     limits.spend(service.uploads.limit, request, "files")
+    if save:
+        caller.check_admin()
     if save and service.settings.save_uploads is None:
         raise ApiError(
             403, "this service does not save uploads; start it with --save-uploads FOLDER.", "uploads-not-saved"

@@ -11,6 +11,7 @@ from nearsong.errors import LibraryError
 from nearsong.library import Status, default_address
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import count, readable
+from nearsong.web.http.callers import ADMIN, CurrentCaller
 from nearsong.web.http.problems import responses
 from nearsong.web.json.schemas import HealthOut, StatusOut
 from nearsong.web.service import metrics as numbers
@@ -36,7 +37,7 @@ router.head("/health", include_in_schema=False)(health)
     summary="Get the content of the library, and what to do next",
     responses=responses(503),
 )
-def status(service: Shared) -> StatusOut:
+def status(service: Shared, caller: CurrentCaller) -> StatusOut:
     """Return counts, the active model, and what to do next."""
     content, settings = service.library.status(), service.settings
     step = step_of(content)
@@ -47,10 +48,12 @@ def status(service: Shared) -> StatusOut:
             "folders": [readable(folder) for folder in content.folders],
             "library": address_for_commands(service),
             "step": step,
-            "next": advice(content, step, settings.can_add_folders),
-            "can_add_folders": settings.can_add_folders,
-            "has_login": settings.token is not None,
-            "can_save_uploads": settings.save_uploads is not None,
+            "next": advice(content, step, settings.is_for_this_machine),
+            "can_add_folders": settings.is_for_this_machine and caller.is_admin,
+            "has_login": not service.callers.is_open,
+            "listener": caller.listener,
+            "is_admin": caller.is_admin,
+            "can_save_uploads": settings.save_uploads is not None and caller.is_admin,
             **_abilities(service, content),
             "records_plays": settings.plays,
             "upload_megabytes": settings.upload_megabytes,
@@ -74,7 +77,11 @@ def _abilities(service: Service, status: Status) -> dict[str, bool]:
     "/metrics",
     response_class=Response,
     summary="Get metrics for Prometheus",
-    responses={200: {"description": "Metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+    dependencies=[ADMIN],
+    responses={
+        200: {"description": "Metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **responses(403),
+    },
 )
 def metrics(service: Shared) -> Any:
     """Return requests by route and status, their durations, and the state of the service."""
@@ -85,7 +92,7 @@ def address_for_commands(service: Service) -> str | None:
     """Return the library's address if commands need it; only that of a file, and only to users of this machine."""
     address = service.library.address
     is_default = address == os.path.abspath(default_address())
-    if is_default or not os.path.isabs(address) or not service.settings.can_add_folders:
+    if is_default or not os.path.isabs(address) or not service.settings.is_for_this_machine:
         return None
     return readable(address)
 

@@ -1,12 +1,14 @@
-"""A request -> whether it carries the service's token: as a bearer token, a session cookie or a link to the page."""
+"""A request -> who sends it: by a bearer token, a session cookie or a link to the page with the token."""
 
-import hmac
+import hashlib
 import secrets
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from nearsong.web.http.callers import ANYBODY, Caller, Callers, credential_of, remember_caller
 from nearsong.web.http.problems import ApiError, problem, problem_of
 from nearsong.web.http.rate_limits import RateLimit, spend
 from nearsong.web.http.sessions import MAX_SESSION_SECONDS, MemorySessions, SessionStore
@@ -17,22 +19,29 @@ SESSION_ID_BYTES = 32
 API = "/api/"
 REST = "/rest/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/core/theme.js"})
-OPEN_PREFIXES = ("/static/css/", "/static/icon", "/static/manifest", REST)
-"""Paths that need no token: those of monitors and the login page, and /rest, which checks a password of its own."""
+LISTENBRAINZ = "/1/"
+LASTFM = "/2.0/"
+LASTFM_BARE = "/2.0"  # some clients leave out the slash
+OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/core/theme.js", LASTFM_BARE})
+PROTOCOLS = (REST, LISTENBRAINZ, LASTFM)
+"""Where players connect by protocols of others, whose credentials are checked there."""
+
+OPEN_PREFIXES = ("/static/css/", "/static/icon", "/static/manifest", *PROTOCOLS)
+"""Paths that need no token: those of monitors and the login page, and those that check credentials themselves."""
 
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-class TokenAuthentication:
-    """Checks the token of requests, and starts and ends the sessions that replace it in a browser.
+class Authentication:
+    """Finds out who sends a request, and starts and ends the sessions that replace a token in a browser.
 
-    The cookie has the random id of a session. The session is stored under a hash of it that is keyed by the token, so
-    that another token ends all sessions.
+    The cookie has the random id of a session, which is stored under a hash of it, with the credential that it was
+    started with: another token ends the sessions of the earlier one.
 
     Parameters
     ----------
-    token : str
+    callers : callable
+        Returns who may send requests now.
     failures : RateLimit
         Wrong tokens allowed for each address.
     secure : bool
@@ -42,44 +51,50 @@ class TokenAuthentication:
     """
 
     def __init__(
-        self, token: str, failures: RateLimit, secure: bool = False, sessions: SessionStore | None = None
+        self,
+        callers: Callable[[], Callers],
+        failures: RateLimit,
+        secure: bool = False,
+        sessions: SessionStore | None = None,
     ) -> None:
-        self._token = token.encode()
+        self._callers = callers
         self._secure = secure
         self._sessions = MemorySessions() if sessions is None else sessions
         self.failures = failures
 
-    def is_token(self, text: str) -> bool:
-        """Say whether a text is the token, in constant time."""
-        return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self._token)
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody who can connect may do everything."""
+        return self._callers().is_open
 
-    def check_token(self, request: Request, text: str) -> bool:
-        """Say whether a text is the token; a wrong one after too many others is problem 429."""
-        if self.is_token(text):
-            return True
-        spend(self.failures, request, "wrong tokens")
-        return False
+    def check_token(self, request: Request, text: str) -> Caller | None:
+        """Return the caller with a token; a wrong one after too many others is problem 429."""
+        caller = self._callers().with_token(text)
+        if caller is None:
+            spend(self.failures, request, "wrong tokens")
+        return caller
 
-    def start_session(self) -> str:
+    def start_session(self, token: str) -> str:
         """Start a session and return its id."""
         session_id = secrets.token_urlsafe(SESSION_ID_BYTES)
-        self._sessions.add(self._key(session_id))
+        self._sessions.add(_key(session_id), credential_of(token))
         return session_id
 
-    def is_session(self, session_id: str) -> bool:
-        """Say whether a session is active; looked up by its hash, so that time tells nothing about other ids."""
-        return session_id != "" and self._sessions.use(self._key(session_id))
+    def caller_in_session(self, request: Request) -> Caller | None:
+        """Return who logged in, if a request has the cookie of an active session."""
+        return self.caller_of_session(_session_of(request))
 
-    def has_session(self, request: Request) -> bool:
-        """Say whether a request has the cookie of an active session."""
-        return self.is_session(_session_of(request))
+    def caller_of_session(self, session_id: str) -> Caller | None:
+        """Return who logged in, if a session is active."""
+        credential = self._sessions.use(_key(session_id)) if session_id else None
+        return None if credential is None else self._callers().with_credential(credential)
 
-    def log_in(self, response: Response, request: Request) -> Response:
+    def log_in(self, response: Response, request: Request, token: str) -> Response:
         """Start a session in place of the one that the browser may have, and set its cookie."""
-        self._sessions.remove(self._key(_session_of(request)))
+        self._sessions.remove(_key(_session_of(request)))
         response.set_cookie(
             COOKIE,
-            self.start_session(),
+            self.start_session(token),
             max_age=int(MAX_SESSION_SECONDS),
             httponly=True,
             samesite="strict",
@@ -90,13 +105,10 @@ class TokenAuthentication:
 
     def log_out(self, response: Response, request: Request) -> Response:
         """End the session of a request and delete its cookie."""
-        self._sessions.remove(self._key(_session_of(request)))
+        self._sessions.remove(_key(_session_of(request)))
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         response.headers["Cache-Control"] = "no-store"
         return response
-
-    def _key(self, session_id: str) -> str:
-        return hmac.new(self._token, session_id.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
 
     def refusal(self, request: Request) -> Response | None:
         """Return the answer to a request without the token; None if it may pass."""
@@ -107,9 +119,15 @@ class TokenAuthentication:
 
     def _refusal(self, request: Request) -> Response | None:
         path: str = request.scope["path"]  # never `request.url`, which is built from the Host header
+        if self.is_open:
+            remember_caller(ANYBODY)
+            return None
         if path == "/" and "token" in request.query_params and request.method in SAFE_METHODS:
             return self._from_link(request)
-        if _is_open(path) or self.has_session(request):
+        if _is_open(path):
+            return None
+        if (caller := self.caller_in_session(request)) is not None:
+            remember_caller(caller)
             return None
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and sent.strip():
@@ -119,22 +137,37 @@ class TokenAuthentication:
         return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
 
     def _from_bearer(self, request: Request, token: str) -> Response | None:
-        if self.check_token(request, token):
+        caller = self.check_token(request, token)
+        if caller is not None:
+            remember_caller(caller)
             return None
-        return _unauthorised("wrong token: the service was started with another.", ', error="invalid_token"')
+        return _unauthorised("wrong token: it is no listener's, nor that of the service.", ', error="invalid_token"')
 
     def _from_link(self, request: Request) -> Response:
-        """Turn the token in a link into a cookie; an image or a frame of another page is refused unread."""
+        """Turn the token in a link into a cookie; one on a page of another site does not count."""
         if request.headers.get("sec-fetch-mode", "navigate") != "navigate":
             return problem(403, "open a link with the token; it cannot be embedded.", "foreign-origin")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            return RedirectResponse("/login", 303, _NO_STORE)  # a page could log in its visitors as somebody else
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
-        if not self.check_token(request, request.query_params["token"]):
+        token = request.query_params["token"]
+        if self.check_token(request, token) is None:
             return RedirectResponse("/login?wrong=1", 303, _NO_STORE)
-        return self.log_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request)
+        return self.log_in(RedirectResponse("/?" + urlencode(rest) if rest else "/", 303), request, token)
 
 
 def _session_of(request: Request) -> str:
     return request.cookies.get(COOKIE, "")
+
+
+def _key(session_id: str) -> str:
+    """Return what a session is stored under: a hash, so that neither the store nor the time of a lookup tells ids."""
+    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_of_protocol(path: str) -> bool:
+    """Say whether players connect here by a protocol of others."""
+    return path == LASTFM_BARE or path.startswith(PROTOCOLS)
 
 
 def _is_open(path: str) -> bool:

@@ -31,6 +31,9 @@ MAX_HEAD_BYTES = 65_536
 MAX_FILES = 65_536
 SPARE_FILES = 256
 MIN_CONNECTIONS = 32
+TASKS_PER_CONNECTION = 4
+"""Requests that may still run for each connection: those of closed connections end only when their work is done."""
+
 CLOSED_SHARE = 1 / 16
 """Share of all connections that is closed at once when there are too many: seldom is cheaper than one by one."""
 
@@ -79,6 +82,9 @@ class HeadTimeoutProtocol(H11Protocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn = StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
+        self._max_connections = self.limit_concurrency
+        if self._max_connections is not None:  # else uvicorn counts requests that nobody awaits
+            self.limit_concurrency = TASKS_PER_CONNECTION * self._max_connections
         self._answer = self.app
         self.app = self._answer_without_timer
         self._active_requests = 0
@@ -90,8 +96,8 @@ class HeadTimeoutProtocol(H11Protocol):
         super().connection_made(transport)
         self._opened = self.loop.time()
         self._start_timer()
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            self._close_some(max(1, int(self.limit_concurrency * CLOSED_SHARE)))
+        if self._max_connections is not None and len(self.connections) >= self._max_connections:
+            self._close_some(max(1, int(self._max_connections * CLOSED_SHARE)))
 
     def _close_some(self, n: int) -> None:
         """Close some connections of the address that has most."""

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from urllib.parse import unquote_plus
 
-SECRETS = frozenset({"token", "p", "t", "s", "apikey"})
-"""Parameters that hold the token or a hash of it."""
+SECRETS = frozenset({"token", "p", "t", "s", "apikey", "password", "authtoken", "sk"})
+"""Parameters that hold a token or password, a hash of it, or the key of a session."""
 
 MASK = "..."
 

@@ -27,6 +27,7 @@ TAGS: list[dict[str, Any]] = [
     {"name": "listens", "description": "Listening histories and plays."},
     {"name": "model", "description": "The active model and its quality."},
     {"name": "jobs", "description": "Long tasks with progress."},
+    {"name": "listeners", "description": "Accounts, and everything about a listener."},
 ]
 
 

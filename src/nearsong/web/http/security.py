@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nearsong.web.http.authentication import API, REST, SAFE_METHODS, TokenAuthentication
+from nearsong.web.http.authentication import API, LISTENBRAINZ, SAFE_METHODS, Authentication, is_of_protocol
 from nearsong.web.http.origins import host_name, is_address, is_embedded, is_foreign, is_host, is_only_other_scheme
 from nearsong.web.http.problems import problem, unexpected
 from nearsong.web.settings import ServeSettings
@@ -74,11 +74,10 @@ class SecurityMiddleware:
     ----------
     app : ASGI application
     settings : ServeSettings
-    authentication : TokenAuthentication or None
-        None if no token is needed.
+    authentication : Authentication
     """
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, authentication: TokenAuthentication | None) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings, authentication: Authentication) -> None:
         self.app, self.settings, self.authentication = app, settings, authentication
         self._names = frozenset(_names_of(settings))
 
@@ -138,17 +137,18 @@ class SecurityMiddleware:
         if self._is_foreign(scope, headers):
             return problem(403, _foreign_words(scope), "foreign-origin")
         announced = headers.get("content-length", "0")
-        if announced.isascii() and announced.isdigit() and int(announced[:20]) > self._max_bytes(scope):
+        is_too_large = announced.isascii() and announced.isdigit() and int(announced[:20]) > self._max_bytes(scope)
+        if is_too_large and not scope["path"].startswith(LISTENBRAINZ):  # whose clients get it in their own form
             return problem(413, _too_large(self._max_bytes(scope)), "too-large")
-        return None if self.authentication is None else self.authentication.refusal(Request(scope))
+        return self.authentication.refusal(Request(scope))
 
     def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
-        """Say whether a page of another site sent the request; below /rest the password counts instead."""
+        """Say whether a page of another site sent the request; players' protocols have credentials that count."""
         path: str = scope["path"]
-        if self.authentication is not None and path.startswith(REST) and ".." not in path:
+        if not self.authentication.is_open and is_of_protocol(path) and ".." not in path:
             return False
         if scope["method"] in SAFE_METHODS:  # GET may start work, too
-            return path.startswith((API, REST)) and is_embedded(headers)
+            return (path.startswith(API) or is_of_protocol(path)) and is_embedded(headers)
         return is_foreign(HTTPConnection(scope), may_hide=path == "/login")
 
     def _serves(self, host: str) -> bool:
@@ -157,7 +157,7 @@ class SecurityMiddleware:
         name = host_name(host)
         if name in self._names:
             return True
-        return self.authentication is not None and not self.settings.is_loopback and is_address(name)
+        return not (self.authentication.is_open or self.settings.is_loopback) and is_address(name)
 
 
 def _headers_for(path: str) -> list[tuple[bytes, bytes]]:

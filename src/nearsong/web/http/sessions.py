@@ -1,4 +1,4 @@
-"""A key of a log-in session -> whether the session is active.
+"""A key of a log-in session -> the credential that it was started with, while the session is active.
 
 A session ends at log-out, after a week without a request, and after a month. Keys are hashes, so that what is stored
 lets nobody in. `MemorySessions` is for one process: its sessions end with it. Services that share a database need a
@@ -32,17 +32,18 @@ def running_seconds() -> float:
 class SessionStore(Protocol):
     """Where active sessions are stored; threads may share it."""
 
-    def add(self, key: str) -> None:
+    def add(self, key: str, credential: str) -> None:
         """Start a session."""
 
-    def use(self, key: str) -> bool:
-        """Say whether a session is active, and count this as a use of it."""
+    def use(self, key: str) -> str | None:
+        """Return the credential of a session if it is active, and count this as a use of it."""
 
     def remove(self, key: str) -> None:
         """End a session, if it is active."""
 
 
-class _Times(NamedTuple):
+class _Session(NamedTuple):
+    credential: str
     started: float
     used: float
 
@@ -58,35 +59,35 @@ class MemorySessions:
     Examples
     --------
     >>> sessions = MemorySessions()
-    >>> sessions.add("a")
+    >>> sessions.add("a", "hash of a token")
     >>> sessions.use("a"), sessions.use("b")
-    (True, False)
+    ('hash of a token', None)
     """
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = running_seconds if clock is None else clock
         self._lock = threading.Lock()
-        self._active: OrderedDict[str, _Times] = OrderedDict()  # the one used last is the last
+        self._active: OrderedDict[str, _Session] = OrderedDict()  # the one used last is the last
 
     def __len__(self) -> int:
         return len(self._active)
 
-    def add(self, key: str) -> None:
+    def add(self, key: str, credential: str) -> None:
         """Start a session."""
         with self._lock:
             now = self._clock()
-            self._active[key] = _Times(now, now)
+            self._active[key] = _Session(credential, now, now)
             while len(self._active) > MAX_SESSIONS or _has_ended(next(iter(self._active.values())), now):
                 self._active.popitem(last=False)
 
-    def use(self, key: str) -> bool:
-        """Say whether a session is active, and count this as a use of it."""
+    def use(self, key: str) -> str | None:
+        """Return the credential of a session if it is active, and count this as a use of it."""
         with self._lock:
-            now, times = self._clock(), self._active.pop(key, None)
-            if times is None or _has_ended(times, now):
-                return False
-            self._active[key] = times._replace(used=now)
-            return True
+            now, session = self._clock(), self._active.pop(key, None)
+            if session is None or _has_ended(session, now):
+                return None
+            self._active[key] = session._replace(used=now)
+            return session.credential
 
     def remove(self, key: str) -> None:
         """End a session, if it is active."""
@@ -94,5 +95,5 @@ class MemorySessions:
             self._active.pop(key, None)
 
 
-def _has_ended(times: _Times, now: float) -> bool:
-    return now - times.used > IDLE_SECONDS or now - times.started > MAX_SESSION_SECONDS
+def _has_ended(session: _Session, now: float) -> bool:
+    return now - session.used > IDLE_SECONDS or now - session.started > MAX_SESSION_SECONDS

@@ -15,6 +15,7 @@ class DrawMap(JobSpec):
     stage_words: ClassVar[dict[str, str]] = {"map": "Drawing the map"}
     view: ClassVar[str] = "map"
     stopped_words: ClassVar[str] = "Drawing was stopped."
+    for_admins: ClassVar[bool] = False
 
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Draw the map; return its size and its model."""

@@ -1,18 +1,15 @@
 """The import job: an uploaded listening history -> stored listens, and how many of them match songs."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from nearsong.errors import ListensError
 from nearsong.library import Library
-from nearsong.listens.sources import SourceFile, zip_members
 from nearsong.names import count
 from nearsong.web.jobs.job_spec import JobSpec, Reporter
 
 MAX_UNPACKED_BYTES = 4 << 30
 MAX_MEMORY_BYTES = 6 << 30
-
-_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 
 class ImportListens(JobSpec):
@@ -21,7 +18,7 @@ class ImportListens(JobSpec):
     kind: Literal["listens"] = "listens"
     path: str
     name: str
-    user: str
+    user: str | None = None
     title: ClassVar[str] = "Import of listens"
     first_stage: ClassVar[str] = "reading listens"
     stage_words: ClassVar[dict[str, str]] = {
@@ -31,16 +28,31 @@ class ImportListens(JobSpec):
     view: ClassVar[str] = ""
     stopped_words: ClassVar[str] = "The import was stopped."
     by_request: ClassVar[bool] = False
+    is_private: ClassVar[bool] = True
+
+    @property
+    def owner(self) -> str:
+        """The listener whose listens these are."""
+        return self.user or ""
 
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Import the file; return what it holds, and how much of it the library knows."""
         limit_memory(MAX_MEMORY_BYTES)
-        check_unpacked(Path(self.path))
-        (imported,) = library.import_listens(
-            self.path, user=self.user, name=self.name, progress=reporter.progress, note=reporter.note
+        histories = library.import_listens(
+            self.path,
+            user=self.user,
+            name=self.name,
+            progress=reporter.progress,
+            note=reporter.note,
+            max_bytes=MAX_UNPACKED_BYTES,
+            reads_songs=False,  # an uploaded playlist may name any file of this machine
         )
+        imported = histories[0]
         reporter.progress("matching track names", 0, 0)
-        matches = library.match_report(None if imported.source is None else [imported.source], top=5)
+        sources = [history.source for history in histories if history.source is not None]
+        matches = library.match_report(sources or None, top=5)
+        for failed in (history for history in histories if history.state == "failed"):
+            reporter.note(failed.reason)
         if imported.state == "replaced":
             reporter.note(f"replaced the earlier {imported.name}; for another person's file, name the user.")
         plays = matches.plays_matched + matches.plays_unmatched
@@ -49,8 +61,10 @@ class ImportListens(JobSpec):
             "name": imported.name,
             "format": imported.format,
             "kind": imported.kind,
-            "rows": imported.rows,
-            "bad_rows": imported.bad_rows,
+            "kinds": [history.kind for history in histories if history.state != "failed"],
+            "rows": sum(history.rows for history in histories),
+            "bad_rows": sum(history.bad_rows for history in histories),
+            "left_out": dict(sum((Counter(history.left_out) for history in histories), Counter())),
             "source": imported.source,
             "plays": plays,
             "share_found": matches.plays_matched / plays if plays else 0.0,
@@ -70,28 +84,6 @@ class ImportListens(JobSpec):
     def shown(self, text: str) -> str:
         """Return a text with the name of the file that the user knows, instead of its temporary path."""
         return text.replace(self.path, self.name).replace(Path(self.path).name, self.name)
-
-
-def check_unpacked(path: Path, max_bytes: int = MAX_UNPACKED_BYTES) -> None:
-    """Refuse an archive that unpacks to too much; it is unpacked to count, since the sizes it states may be wrong."""
-    with open(path, "rb") as file:
-        magic = file.read(4)
-    source = SourceFile(path)
-    if magic.startswith(_GZIP):
-        parts = [source]
-    elif magic == _ZIP:
-        parts = [source.with_member(member) for member in zip_members(source)]
-    else:
-        return
-    size = 0
-    for part in parts:
-        for chunk in part.chunks():
-            size += len(chunk)
-            if size > max_bytes:
-                raise ListensError(
-                    f"{path} unpacks to more than {max_bytes / 1e9:.0f} GB; unpack it and use "
-                    "`nearsong listens import`."
-                )
 
 
 def limit_memory(max_bytes: int) -> None:

@@ -41,6 +41,10 @@ class JobSpec(Strict):
         What is said after it was cancelled.
     by_request : bool
         Whether ``POST /jobs`` may start it; others are started by routes of their own.
+    for_admins : bool
+        Whether only an admin may start it by ``POST /jobs``.
+    is_private : bool
+        Whether it tells what somebody listens to, so that only admins see it in the list of jobs.
     """
 
     kind: str
@@ -50,10 +54,17 @@ class JobSpec(Strict):
     view: ClassVar[str] = "library"
     stopped_words: ClassVar[str] = "Stopped."
     by_request: ClassVar[bool] = True
+    for_admins: ClassVar[bool] = True
+    is_private: ClassVar[bool] = False
 
     def checked(self, settings: ServeSettings) -> Self:
         """Return the job as it may run under these settings, or raise `ApiError`."""
         return self
+
+    @property
+    def owner(self) -> str:
+        """The listener whose job it is; empty if it is nobody's in particular."""
+        return ""
 
     @abstractmethod
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:

@@ -67,6 +67,7 @@ class Job:
     words: str = ""
     version: int = 0
     is_stopping: bool = False
+    is_forgotten: bool = False
     on_end: Callable[[], None] = _do_nothing
 
     @property
@@ -117,6 +118,11 @@ class JobQueue:
         """Return all known jobs, newest first."""
         with self._changed:
             return [job.record() for job in reversed(self._jobs.values())]
+
+    def spec(self, job_id: str) -> JobSpec:
+        """Return what a job does."""
+        with self._changed:
+            return self._find(job_id).spec
 
     def get(self, job_id: str) -> JobOut:
         """Return a job."""
@@ -195,6 +201,15 @@ class JobQueue:
             elif job.state == "running":
                 self._stop(job)
 
+    def forget(self, owner: str) -> None:
+        """Cancel the jobs that an owner has, and forget what came of them."""
+        with self._changed:
+            for job in [job for job in self._jobs.values() if job.spec.owner == owner]:
+                self.cancel(job.id)
+                job.is_forgotten = True
+                if job.has_ended:
+                    del self._jobs[job.id]
+
     def close(self) -> None:
         """Cancel all jobs, and wait until they have ended."""
         with self._changed:
@@ -240,6 +255,8 @@ class JobQueue:
         ended = [job.id for job in self._jobs.values() if job.has_ended]
         for job_id in ended[: max(0, len(ended) - MAX_ENDED_JOBS)]:
             del self._jobs[job_id]
+        if job.is_forgotten:
+            self._jobs.pop(job.id, None)
         job.on_end()
 
     def _update(self, job: Job, **changes: Any) -> None:

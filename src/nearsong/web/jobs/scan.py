@@ -32,7 +32,7 @@ class Scan(JobSpec):
 
     def checked(self, settings: ServeSettings) -> "Scan":
         """Return the scan with real paths; only a user of this machine may add folders."""
-        if self.folders and not settings.can_add_folders:
+        if self.folders and not settings.is_for_this_machine:
             detail = "folders can only be added on the machine itself: `nearsong scan FOLDER`."
             raise ApiError(403, detail, "no-folders-from-here")
         return Scan(folders=[_real_path(folder) for folder in self.folders])

@@ -1,12 +1,11 @@
 """Requests and responses of the API, as OpenAPI describes them."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from nearsong.audio.tags import TAG_FIELDS
-from nearsong.library import DEFAULT_USER, Filters
-from nearsong.listens.playlists import PLAYLIST_FORMATS
+from nearsong.library import DEFAULT_USER
 from nearsong.web.json.reasons import OverlapOut, WhyPartsOut
 
 SongId = Annotated[int, Field(ge=1, le=2**62, description="Id of a song in the library.")]
@@ -15,10 +14,6 @@ DialPosition = Annotated[
     float,
     Field(ge=-1, le=1, description="From -1, what many people play, to 1, what few play; needs a learned model."),
 ]
-if TYPE_CHECKING:
-    ExportFormat = str
-else:
-    ExportFormat = Literal[tuple(PLAYLIST_FORMATS)]
 
 
 class Strict(BaseModel):
@@ -163,61 +158,6 @@ class QueryOut(BaseModel):
     saved: bool = Field(description="Whether the file was saved; a scan then adds it to the library.")
 
 
-class DraftIn(Strict):
-    """A playlist to generate."""
-
-    seeds: list[SongId] = Field(default_factory=list, max_length=100)
-    upload_seeds: list[UploadSeed] = Field(default_factory=list, max_length=5)
-    to: SongId | None = Field(None, description="Lead from the one seed to this song.")
-    length: int = Field(25, ge=1, le=500)
-    artist_gap: int = Field(5, ge=0, le=500)
-    diversity: float = Field(0.0, ge=0, le=1)
-    drift: float = Field(0.0, ge=0, le=1)
-    adventurousness: DialPosition = 0.0
-    shuffle: int = Field(0, ge=0, le=2**31, description="Seed for variation, if diversity is above 0.")
-    filters: Filters = Field(default_factory=Filters)
-
-
-class DraftOut(BaseModel):
-    """A generated playlist; not saved."""
-
-    songs: list[SongOut]
-    notes: list[str] = Field(description="Rules that could not be followed, in words.")
-
-
-class PlaylistIn(Strict):
-    """A playlist to save."""
-
-    name: str = Field(min_length=1, max_length=200)
-    songs: list[SongId] = Field(max_length=10_000)
-
-
-class PlaylistRef(BaseModel):
-    """A saved playlist without its songs."""
-
-    id: int
-    name: str
-    songs: int
-    seconds: float
-    created: float
-    changed: float
-
-
-class PlaylistOut(PlaylistRef):
-    """A saved playlist with its songs; those no longer in the library are only counted."""
-
-    items: list[SongOut]
-    missing: int
-
-
-class ExportIn(Strict):
-    """Songs to export as a playlist file."""
-
-    name: str = Field("playlist", min_length=1, max_length=200)
-    songs: list[SongId] = Field(max_length=10_000)
-    format: ExportFormat = "m3u8"
-
-
 class PackedNumbers(BaseModel):
     """Integers in base64, `width` little-endian bytes each."""
 
@@ -354,7 +294,7 @@ class StatusOut(BaseModel):
     unreadable: int
     not_analysed: int
     histories: int
-    listens: int
+    listens: int = Field(description="Rows of all histories; a listen that several of them report counts once.")
     users: int
     played: int = Field(description="Plays recorded by the page and players; used by the next training.")
     folders: list[str]
@@ -365,6 +305,8 @@ class StatusOut(BaseModel):
     can_add_folders: bool
     can_save_uploads: bool
     has_login: bool = Field(description="Whether browsers log in with a token, so that they can log out.")
+    listener: str | None = Field(description="Who is logged in; null if it may be anybody.")
+    is_admin: bool = Field(description="Whether they may change the library and see what others play.")
     has_dial: bool = Field(description="Whether the model has the dial from familiar to adventurous.")
     has_words: bool = Field(description="Whether songs can be found by words.")
     records_plays: bool = Field(description="Whether plays are recorded.")

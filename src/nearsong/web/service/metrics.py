@@ -113,5 +113,8 @@ def _route_of(scope: Scope) -> str:
             return start
     if "endpoint" not in scope:
         return "other"
+    for name, value in scope.get("path_params", {}).items():
+        if "/" in str(value):  # the rest of an address
+            path = path.removesuffix(str(value)) + f"{{{name}}}"
     names = {str(value): f"{{{name}}}" for name, value in scope.get("path_params", {}).items()}
     return "/".join(names.get(part, part) for part in path.split("/"))

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from nearsong.errors import EmptyLibraryError, NearsongError
 from nearsong.library import Library
 from nearsong.temporary import remove_leftovers
+from nearsong.web.http.callers import Caller, Callers, check_caller
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.jobs.queue import JobQueue
 from nearsong.web.json.answers import similar_batch_json
@@ -21,10 +22,12 @@ from nearsong.web.json.map import MapAnswer
 from nearsong.web.media.converted import Conversions
 from nearsong.web.media.covers import Covers
 from nearsong.web.media.uploads import Uploads
+from nearsong.web.service.account_watch import AccountWatch
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
 from nearsong.web.service.memory import give_back_memory
 from nearsong.web.service.metrics import Metrics
+from nearsong.web.service.now_playing import NowPlayingBoard
 from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
 from nearsong.web.settings import ServeSettings
 
@@ -79,9 +82,13 @@ class Service:
         Limits expensive requests.
     writes : WriteQueue
         Where requests that write to the library wait.
+    now_playing : NowPlayingBoard
+        What listeners play at the moment.
     covers : Covers
     map_answer : MapAnswer
     metrics : Metrics
+    accounts : AccountWatch
+        Who may send requests.
     """
 
     def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
@@ -92,7 +99,8 @@ class Service:
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
-        self.writes = WriteQueue()
+        self.writes = WriteQueue(check=self.check_caller)
+        self.now_playing = NowPlayingBoard()
         self.covers = Covers(library)
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
@@ -105,6 +113,7 @@ class Service:
         self._thread: threading.Thread | None = None
         self._gathered = self._trimmed = time.monotonic()
         self.metrics.watch(self)
+        self.accounts = AccountWatch(library, self.settings, on_gone=self.now_playing.forget)
 
     @property
     def snapshot(self) -> "Snapshot":
@@ -136,15 +145,26 @@ class Service:
             except EmptyLibraryError:
                 self._snapshot = None
 
+    @property
+    def callers(self) -> Callers:
+        """Who may send requests, as of a moment ago."""
+        return self.accounts.current
+
+    def check_caller(self) -> Caller:
+        """Return who sends the request that is being answered; raises if they may no longer."""
+        return check_caller(self.callers)
+
     def start(self) -> None:
         """Start the background work, and remove what killed processes have left."""
         remove_leftovers()
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
         self._thread.start()
+        self.accounts.start()
 
     def close(self) -> None:
         """Stop the background work, and wait for it."""
+        self.accounts.close()
         self._stop.set()
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS)

@@ -41,11 +41,18 @@ class WriteQueue:
         Writes that may wait for a slot.
     timeout : float
         Longest wait in seconds.
+    check : callable
+        Called when it is a write's turn; raises if it may no longer run.
     """
 
     def __init__(
-        self, slots: int = MAX_CONCURRENT, queue: int = MAX_WAITING, timeout: float = QUEUE_TIMEOUT_SECONDS
+        self,
+        slots: int = MAX_CONCURRENT,
+        queue: int = MAX_WAITING,
+        timeout: float = QUEUE_TIMEOUT_SECONDS,
+        check: Callable[[], object] = lambda: None,
     ) -> None:
+        self._check = check
         self._slots = anyio.Semaphore(slots)
         self._threads = anyio.CapacityLimiter(slots)  # as many as there are slots, so that nobody waits for one
         self._queue, self._timeout = queue, timeout
@@ -75,6 +82,7 @@ class WriteQueue:
         finally:
             self._waiting -= 1
         try:
+            self._check()
             return await anyio.to_thread.run_sync(write, *arguments, limiter=self._threads)
         finally:
             self._slots.release()

@@ -20,6 +20,7 @@ from nearsong.errors import (
     disk_words,
     is_disk_full,
 )
+from nearsong.web.http.callers import remember_caller
 from nearsong.web.http.problems import RETRY_SOON, ApiError, words_of
 from nearsong.web.media.files import in_file_thread
 from nearsong.web.service.service import Service, service_of
@@ -28,6 +29,8 @@ from nearsong.web.subsonic import (
     routes_lists,
     routes_media,
     routes_playlists,
+    routes_queue,
+    routes_reactions,
     routes_similar,
     routes_system,
 )
@@ -38,7 +41,12 @@ from nearsong.web.subsonic.parameters import Parameters, read_parameters
 
 __all__ = ["METHODS", "router"]
 
-WRITING_METHODS: dict[str, Method] = {**routes_system.WRITING_METHODS, **routes_playlists.WRITING_METHODS}
+WRITING_METHODS: dict[str, Method] = {
+    **routes_system.WRITING_METHODS,
+    **routes_playlists.WRITING_METHODS,
+    **routes_reactions.WRITING_METHODS,
+    **routes_queue.WRITING_METHODS,
+}
 """Methods that write to the library, and so go through the write queue of the service."""
 
 METHODS: dict[str, Method] = {
@@ -47,6 +55,8 @@ METHODS: dict[str, Method] = {
     **routes_lists.METHODS,
     **routes_similar.METHODS,
     **routes_playlists.METHODS,
+    **routes_reactions.METHODS,
+    **routes_queue.METHODS,
     **routes_media.METHODS,
     **WRITING_METHODS,
 }
@@ -93,7 +103,8 @@ async def _call(service: Service, request: Request, name: str, parameters: Param
     format = parameters.text("f")
     if name == "getOpenSubsonicExtensions":
         return answer(format, routes_system.extensions())
-    user = check_credentials(service.settings.token, request.app.state.wrong_tokens, request, parameters)
+    user, caller = check_credentials(service.callers, request.app.state.wrong_tokens, request, parameters)
+    remember_caller(caller)
     method = METHODS.get(name)
     if method is None:
         raise ProtocolError(GENERAL, f"method not supported: {name[:40]!r}", 404)
@@ -102,7 +113,7 @@ async def _call(service: Service, request: Request, name: str, parameters: Param
         run = service.writes.run
     elif name in routes_media.METHODS:
         run = in_file_thread
-    return await run(_answer, method, Call(service, request, parameters, user), format)
+    return await run(_answer, method, Call(service, request, parameters, user, caller), format)
 
 
 def _answer(method: Method, call: Call, format: str) -> Response:

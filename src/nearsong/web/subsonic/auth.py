@@ -1,15 +1,17 @@
-"""A request's credentials -> the name of the user, or a failure.
+"""A request's credentials -> the name of the user and the caller, or a failure.
 
-The password is the service's token, which is also the API key. There is one library, so any user name is accepted.
-Without a token only this machine can connect and any password is accepted, but requests from pages of other sites,
-which could be sent by the user's browser, are refused.
+A listener with an account has an app password of their own for players, and their token is their API key. The token
+of the service is a password too, with any user name. Without a token and without accounts only this machine can
+connect and any password is accepted, but requests from pages of other sites, which could be sent by the user's
+browser, are refused.
 """
 
 import hashlib
-import hmac
 
 from fastapi import Request
 
+from nearsong.names import listener_key
+from nearsong.web.http.callers import ANYBODY, Caller, Callers, is_same
 from nearsong.web.http.origins import is_foreign
 from nearsong.web.http.problems import ApiError
 from nearsong.web.http.rate_limits import RateLimit, spend
@@ -24,16 +26,17 @@ from nearsong.web.subsonic.envelope import (
 from nearsong.web.subsonic.parameters import Parameters
 
 DEFAULT_USER = "nearsong"
-"""The user of requests with an API key alone."""
+"""The user of requests with an API key of no listener."""
 
 
-def check_credentials(token: str | None, failures: RateLimit, request: Request, parameters: Parameters) -> str:
-    """Return the name of the user.
+def check_credentials(
+    callers: Callers, failures: RateLimit, request: Request, parameters: Parameters
+) -> tuple[str, Caller]:
+    """Return the name of the user, and who it is.
 
     Parameters
     ----------
-    token : str or None
-        The password; None if none is needed.
+    callers : Callers
     failures : RateLimit
         Limit of wrong passwords per client address.
     request : Request
@@ -44,12 +47,13 @@ def check_credentials(token: str | None, failures: RateLimit, request: Request, 
     ProtocolError
         If the credentials are missing, contradict each other or are wrong; HTTP 429 after too many wrong ones.
     """
-    _check_complete(parameters, needs_password=token is not None)
-    if token is None:
+    _check_complete(parameters, needs_password=not callers.is_open)
+    if callers.is_open:
         refuse_other_pages(request)
+        caller = ANYBODY
     else:
-        _check_password(token, failures, request, parameters)
-    return parameters.text("u") or DEFAULT_USER
+        caller = _checked(callers, failures, request, parameters)
+    return caller.listener or parameters.text("u") or DEFAULT_USER, caller
 
 
 def _check_complete(parameters: Parameters, *, needs_password: bool) -> None:
@@ -67,21 +71,34 @@ def _check_complete(parameters: Parameters, *, needs_password: bool) -> None:
         raise ProtocolError(MISSING_PARAMETER, "the password is missing: send t and s, or p.")
 
 
-def _check_password(token: str, failures: RateLimit, request: Request, parameters: Parameters) -> None:
-    """Refuse wrong credentials; after too many of them with HTTP 429. Right ones always work."""
-    if is_right(token, parameters):
-        return
+def _checked(callers: Callers, failures: RateLimit, request: Request, parameters: Parameters) -> Caller:
+    """Return the caller; wrong credentials are refused, too many of them with HTTP 429. Right ones always work."""
+    caller = _caller(callers, parameters)
+    if caller is not None:
+        return caller
     try:
         spend(failures, request, "wrong passwords")
     except ApiError as error:
         raise ProtocolError(WRONG_CREDENTIALS, error.detail, error.status, error.headers) from None
     if parameters.text("apiKey"):
-        raise ProtocolError(WRONG_KEY, "wrong API key; use the token of the service.")
-    raise ProtocolError(WRONG_CREDENTIALS, "wrong user name or password; the password is the token of the service.")
+        raise ProtocolError(WRONG_KEY, "wrong API key; use your token.")
+    which = "your app password, from the account menu of the page" if callers.has_accounts else "the service's token"
+    raise ProtocolError(WRONG_CREDENTIALS, f"wrong user name or password; the password is {which}.")
 
 
-def is_right(token: str, parameters: Parameters) -> bool:
-    """Return whether credentials are correct; compares in constant time.
+def _caller(callers: Callers, parameters: Parameters) -> Caller | None:
+    if "apiKey" in parameters:
+        return callers.with_token(parameters.text("apiKey"))
+    user = parameters.text("u")
+    caller = callers.with_password(user, lambda password: is_right(password, parameters))
+    if caller is None and "p" in parameters:  # a token sent as it is can be checked by its hash
+        caller = callers.with_token(_password(parameters) or "")
+        return caller if caller is not None and listener_key(caller.listener or "") == listener_key(user) else None
+    return caller
+
+
+def is_right(password: str, parameters: Parameters) -> bool:
+    """Return whether credentials are those of a password; compares in constant time.
 
     Examples
     --------
@@ -92,25 +109,25 @@ def is_right(token: str, parameters: Parameters) -> bool:
     """
     if "t" in parameters:
         salted = hashlib.md5(
-            (token + parameters.text("s")).encode(), usedforsecurity=False
+            (password + parameters.text("s")).encode(), usedforsecurity=False
         )  # required by the protocol
-        return _is_same(parameters.text("t").lower(), salted.hexdigest())
-    if "apiKey" in parameters:
-        return _is_same(parameters.text("apiKey"), token)
+        return is_same(parameters.text("t").lower(), salted.hexdigest())
+    sent = _password(parameters)
+    return sent is not None and is_same(sent, password)
+
+
+def _password(parameters: Parameters) -> str | None:
+    """Return the password that was sent as it is or in hexadecimal; None if it is not valid."""
     password = parameters.text("p")
-    if password.startswith("enc:"):
-        try:
-            password = bytes.fromhex(password.removeprefix("enc:")).decode()
-        except ValueError:
-            return False
-    return _is_same(password, token)
+    if not password.startswith("enc:"):
+        return password
+    try:
+        return bytes.fromhex(password.removeprefix("enc:")).decode()
+    except ValueError:
+        return None
 
 
 def refuse_other_pages(request: Request) -> None:
     """Refuse requests from pages of other sites; without a token, only the origin identifies them."""
     if is_foreign(request):
         raise ProtocolError(NOT_ALLOWED, "pages of other sites are not allowed; start the service with --token.")
-
-
-def _is_same(sent: str, right: str) -> bool:
-    return hmac.compare_digest(sent.encode("utf-8", "surrogatepass"), right.encode())

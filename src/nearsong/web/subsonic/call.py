@@ -1,6 +1,6 @@
 """One call of a player: the user, the parameters, the service, and one snapshot of the library."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi import Request
@@ -8,11 +8,13 @@ from starlette.responses import Response
 
 from nearsong.caching import cached_property
 from nearsong.errors import LibraryError
-from nearsong.library import Album, Artist, Snapshot, Song
+from nearsong.library import Album, Artist, ListenerReactions, Snapshot, Song
+from nearsong.web.http.callers import Caller
 from nearsong.web.service.service import Service
 from nearsong.web.subsonic.catalogue import SubsonicCatalogue, catalogue_of
 from nearsong.web.subsonic.envelope import NOT_FOUND, ProtocolError
 from nearsong.web.subsonic.parameters import Parameters, song_number
+from nearsong.web.subsonic.records import Records
 
 
 class Call:
@@ -25,10 +27,13 @@ class Call:
     parameters : Parameters
     user : str
         Name of the user.
+    caller : Caller
+        Who it is.
     """
 
-    def __init__(self, service: Service, request: Request, parameters: Parameters, user: str) -> None:
+    def __init__(self, service: Service, request: Request, parameters: Parameters, user: str, caller: Caller) -> None:
         self.service, self.request, self.parameters, self.user = service, request, parameters, user
+        self.caller = caller
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -39,6 +44,21 @@ class Call:
     def catalogue(self) -> SubsonicCatalogue:
         """The catalogue of the snapshot."""
         return catalogue_of(self.snapshot)
+
+    @property
+    def listener(self) -> str:
+        """The listener whose plays, hearts and queue these are: the user; `DEFAULT_USER` for a key of nobody."""
+        return self.caller.acts_as(self.parameters.text("u"))
+
+    @cached_property
+    def reactions(self) -> ListenerReactions:
+        """The hearts and ratings of the listener, read once for the whole call."""
+        return self.service.library.reactions.of(self.listener)
+
+    @cached_property
+    def records(self) -> Records:
+        """What turns songs, albums and artists into records."""
+        return Records(self.catalogue, self.reactions)
 
     def song(self, song_id: str) -> Song:
         """Return a song by its id."""
@@ -57,6 +77,21 @@ class Call:
             return self.catalogue.albums.artist(artist_id)
         except LibraryError as error:
             raise ProtocolError(NOT_FOUND, str(error)) from error
+
+    def known_albums(self, items: Iterable[int | str]) -> list[Album]:
+        """Return those of some ids that are albums of the library, in order."""
+        albums = self.catalogue.albums
+        return [albums.album(item) for item in items if isinstance(item, str) and albums.has_album(item)]
+
+    def known_artists(self, items: Iterable[int | str]) -> list[Artist]:
+        """Return those of some ids that are artists of the library, in order."""
+        albums = self.catalogue.albums
+        return [albums.artist(item) for item in items if isinstance(item, str) and albums.has_artist(item)]
+
+    def known_songs(self, items: Iterable[int | str]) -> list[Song]:
+        """Return those of some ids that are songs whose files exist, in order."""
+        known = self.snapshot.space.row_of
+        return [self.snapshot.song(item) for item in items if isinstance(item, int) and item in known]
 
     def artist_of(self, any_id: str) -> Artist:
         """Return the artist of a song or an album, or an artist by its own id."""

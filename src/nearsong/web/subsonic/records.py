@@ -11,13 +11,55 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nearsong.audio.playable import is_playable_by_name
-from nearsong.library import Album, Artist, Song
+from nearsong.library import Album, Artist, ListenerReactions, Song
 from nearsong.web.media.files import media_type_of
 from nearsong.web.subsonic.catalogue import SubsonicCatalogue
 
 Record = dict[str, Any]
 
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
+
+
+class Records:
+    """Records with the stars and ratings of the listener who asks.
+
+    Parameters
+    ----------
+    catalogue : SubsonicCatalogue
+    reactions : ListenerReactions
+    """
+
+    def __init__(self, catalogue: SubsonicCatalogue, reactions: ListenerReactions) -> None:
+        self._catalogue, self._reactions = catalogue, reactions
+
+    def song(self, song: Song, size: int | None = None, is_playable: bool | None = None) -> Record:
+        """Return a song as a ``Child``; ``size`` and ``is_playable`` are those of its file, if known."""
+        return {**song_record(self._catalogue, song, size, is_playable), **self._marks(song.id)}
+
+    def songs(self, songs: Sequence[Song]) -> list[Record]:
+        """Return several songs."""
+        return [self.song(song) for song in songs]
+
+    def album(self, album: Album) -> Record:
+        """Return an album as an ``AlbumID3``."""
+        return {**album_record(self._catalogue, album), **self._marks(album.id)}
+
+    def album_folder(self, album: Album) -> Record:
+        """Return an album for players that browse by folder."""
+        return {**album_folder(self._catalogue, album), **self._marks(album.id)}
+
+    def artist(self, artist: Artist) -> Record:
+        """Return an artist as an ``ArtistID3``."""
+        return {**artist_record(artist), **self._marks(artist.id)}
+
+    def artist_folder(self, artist: Artist) -> Record:
+        """Return an artist for players that browse by folder."""
+        return {**artist_folder(artist), **self._marks(artist.id)}
+
+    def _marks(self, item: int | str) -> Record:
+        starred, rating = self._reactions.hearts.get(item), self._reactions.ratings.get(item)
+        marks: Record = {} if starred is None else {"starred": timestamp(starred)}
+        return marks if rating is None else {**marks, "userRating": rating[0]}
 
 
 def song_record(
@@ -61,11 +103,6 @@ def song_record(
         "albumArtists": [{"id": album.artist_id, "name": album.artist}],
         "displayAlbumArtist": album.artist,
     }
-
-
-def song_records(catalogue: SubsonicCatalogue, songs: Sequence[Song]) -> list[Record]:
-    """Return several songs."""
-    return [song_record(catalogue, song) for song in songs]
 
 
 def album_record(catalogue: SubsonicCatalogue, album: Album) -> Record:

@@ -8,14 +8,6 @@ from nearsong.web.media.files import size_of
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.catalogue import IGNORED_ARTICLES
 from nearsong.web.subsonic.envelope import NOT_FOUND, ProtocolError
-from nearsong.web.subsonic.records import (
-    album_folder,
-    album_record,
-    artist_folder,
-    artist_record,
-    song_record,
-    song_records,
-)
 
 
 def get_indexes(call: Call) -> dict[str, Any]:
@@ -23,14 +15,19 @@ def get_indexes(call: Call) -> dict[str, Any]:
     changed = round(call.catalogue.created * 1000)
     since = call.parameters.number("ifModifiedSince", -1, minimum=-1)
     letters = call.catalogue.letters if since < changed else []
-    index = [{"name": letter, "artist": [artist_folder(artist) for artist in artists]} for letter, artists in letters]
+    index = [
+        {"name": letter, "artist": [call.records.artist_folder(artist) for artist in artists]}
+        for letter, artists in letters
+    ]
     return {"indexes": {"lastModified": changed, "ignoredArticles": IGNORED_ARTICLES, "index": index}}
 
 
 def get_artists(call: Call) -> dict[str, Any]:
     """List all artists by letter."""
     letters = call.catalogue.letters
-    index = [{"name": letter, "artist": [artist_record(artist) for artist in artists]} for letter, artists in letters]
+    index = [
+        {"name": letter, "artist": [call.records.artist(artist) for artist in artists]} for letter, artists in letters
+    ]
     return {"artists": {"ignoredArticles": IGNORED_ARTICLES, "index": index}}
 
 
@@ -39,12 +36,12 @@ def get_music_directory(call: Call) -> dict[str, Any]:
     wanted = call.parameters.require("id")
     if wanted.startswith("ar-"):
         artist = call.artist(wanted)
-        children = [album_folder(call.catalogue, album) for album in artist.albums]
+        children = [call.records.album_folder(album) for album in artist.albums]
         return {"directory": {"id": artist.id, "name": artist.name, "child": children}}
     if not wanted.startswith("al-"):
         raise ProtocolError(NOT_FOUND, f"folder not found: {wanted[:40]!r}; getIndexes lists the folders of artists.")
     album = call.album(wanted)
-    songs = song_records(call.catalogue, album.songs)
+    songs = call.records.songs(album.songs)
     return {"directory": {"id": album.id, "parent": album.artist_id, "name": album.name, "child": songs}}
 
 
@@ -52,20 +49,20 @@ def get_artist(call: Call) -> dict[str, Any]:
     """Return an artist and its albums."""
     artist = call.artist(call.parameters.require("id"))
     return {
-        "artist": {**artist_record(artist), "album": [album_record(call.catalogue, album) for album in artist.albums]}
+        "artist": {**call.records.artist(artist), "album": [call.records.album(album) for album in artist.albums]}
     }
 
 
 def get_album(call: Call) -> dict[str, Any]:
     """Return an album and its songs."""
     album = call.album(call.parameters.require("id"))
-    return {"album": {**album_record(call.catalogue, album), "song": song_records(call.catalogue, album.songs)}}
+    return {"album": {**call.records.album(album), "song": call.records.songs(album.songs)}}
 
 
 def get_song(call: Call) -> dict[str, Any]:
     """Return a song."""
     song = call.song(call.parameters.require("id"))
-    return {"song": song_record(call.catalogue, song, size_of(song), _is_playable(call, song))}
+    return {"song": call.records.song(song, size_of(song), _is_playable(call, song))}
 
 
 def _is_playable(call: Call, song: Song) -> bool | None:

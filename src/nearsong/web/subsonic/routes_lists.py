@@ -8,16 +8,8 @@ from typing import Any
 from nearsong.library import Album, Artist, Song, artist_value, folded
 from nearsong.library import artist_id as id_of_artist
 from nearsong.web.subsonic.call import Call, Method
-from nearsong.web.subsonic.catalogue import SubsonicCatalogue
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
-from nearsong.web.subsonic.records import (
-    Record,
-    album_folder,
-    album_record,
-    artist_folder,
-    artist_record,
-    song_records,
-)
+from nearsong.web.subsonic.records import Record
 
 MAX_LISTED = 500
 MAX_RESULTS = 10_000
@@ -28,12 +20,12 @@ _MAX_YEAR = 10_000
 
 def get_album_list(call: Call) -> dict[str, Any]:
     """List albums, for players that browse by folder."""
-    return {"albumList": {"album": [album_folder(call.catalogue, album) for album in _albums(call)]}}
+    return {"albumList": {"album": [call.records.album_folder(album) for album in _albums(call)]}}
 
 
 def get_album_list2(call: Call) -> dict[str, Any]:
     """List albums."""
-    return {"albumList2": {"album": [album_record(call.catalogue, album) for album in _albums(call)]}}
+    return {"albumList2": {"album": [call.records.album(album) for album in _albums(call)]}}
 
 
 def get_random_songs(call: Call) -> dict[str, Any]:
@@ -48,7 +40,7 @@ def get_random_songs(call: Call) -> dict[str, Any]:
         songs = [song for song in songs if song.year is not None and first <= song.year <= last]
     size = parameters.number("size", 10, maximum=MAX_LISTED)
     chosen = _random(call).sample(songs, min(size, len(songs)))
-    return {"randomSongs": {"song": song_records(call.catalogue, chosen)}}
+    return {"randomSongs": {"song": call.records.songs(chosen)}}
 
 
 def get_songs_by_genre(call: Call) -> dict[str, Any]:
@@ -58,7 +50,7 @@ def get_songs_by_genre(call: Call) -> dict[str, Any]:
     if folded(genre):
         count, offset = call.parameters.number("count", 10, maximum=MAX_LISTED), call.parameters.number("offset", 0)
         songs = call.snapshot.browser.page(genre=genre, offset=offset, limit=count).songs
-    return {"songsByGenre": {"song": song_records(call.catalogue, songs)}}
+    return {"songsByGenre": {"song": call.records.songs(songs)}}
 
 
 def get_top_songs(call: Call) -> dict[str, Any]:
@@ -75,31 +67,31 @@ def get_top_songs(call: Call) -> dict[str, Any]:
     ]
     songs.sort(key=lambda song: (-plays[song.id], song.id))
     count = call.parameters.number("count", 50, maximum=MAX_LISTED)
-    return {"topSongs": {"song": song_records(call.catalogue, songs[:count])}}
+    return {"topSongs": {"song": call.records.songs(songs[:count])}}
 
 
 def search2(call: Call) -> dict[str, Any]:
     """Find artists, albums and songs, for players that browse by folder."""
-    return {"searchResult2": _search(call, artist_folder, album_folder)}
+    return {"searchResult2": _search(call, call.records.artist_folder, call.records.album_folder)}
 
 
 def search3(call: Call) -> dict[str, Any]:
     """Find artists, albums and songs; all of them for an empty query."""
-    return {"searchResult3": _search(call, artist_record, album_record)}
+    return {"searchResult3": _search(call, call.records.artist, call.records.album)}
 
 
 def _search(
     call: Call,
     to_artist: Callable[[Artist], Record],
-    to_album: Callable[[SubsonicCatalogue, Album], Record],
+    to_album: Callable[[Album], Record],
 ) -> dict[str, list[Record]]:
     query = call.parameters.text("query").strip().strip('"').strip("*").strip()  # players send "" and * for all
     catalogue = call.catalogue
     songs = call.snapshot.browser.page(query, offset=_offset(call, "song"), limit=_count(call, "song")).songs
     return {
         "artist": [to_artist(artist) for artist in _page(call, "artist", catalogue.artists_named(query))],
-        "album": [to_album(catalogue, album) for album in _page(call, "album", catalogue.albums_named(query))],
-        "song": song_records(catalogue, songs),
+        "album": [to_album(album) for album in _page(call, "album", catalogue.albums_named(query))],
+        "song": call.records.songs(songs),
     }
 
 
@@ -152,6 +144,27 @@ def _albums_of_years(call: Call) -> list[Album]:
     return sorted(albums, key=lambda album: album.year or 0, reverse=first > last)
 
 
+def _recent_albums(call: Call) -> list[Album]:
+    """Return the albums that the listener has played with nearsong, the latest first."""
+    last = call.snapshot.histories.last_played(call.listener)
+    played = sorted(
+        (song for song in last if song in call.snapshot.space.row_of), key=lambda song: (-last[song], song)
+    )
+    albums = [call.catalogue.album_of(call.snapshot.song(song)) for song in played]
+    return list({album.id: album for album in albums}.values())
+
+
+def _highest_albums(call: Call) -> list[Album]:
+    """Return the albums that the listener rated, or songs of which, best first; by the album's own rating if any."""
+    stars: dict[str, list[int]] = {}
+    for item, (rating, _) in call.reactions.ratings.items():
+        if isinstance(item, int) and item in call.snapshot.space.row_of:
+            stars.setdefault(call.catalogue.album_of(call.snapshot.song(item)).id, []).append(rating)
+    best = {album: sum(ratings) / len(ratings) for album, ratings in stars.items()}
+    best |= {item: rating for item, (rating, _) in call.reactions.ratings.items() if isinstance(item, str)}
+    return sorted(call.known_albums(best), key=lambda album: -best[album.id])
+
+
 def _random(call: Call) -> random.Random:
     return random.Random(call.parameters.number("seed", secrets.randbits(52)))
 
@@ -166,10 +179,9 @@ ALBUM_LISTS: dict[str, Callable[[Call], Sequence[Album]]] = {
     ],
     "byYear": _albums_of_years,
     "byGenre": _albums_of_genre,
-    # the library stores neither when an album was last played nor ratings
-    "recent": lambda _call: [],
-    "starred": lambda _call: [],
-    "highest": lambda _call: [],
+    "recent": _recent_albums,
+    "starred": lambda call: call.known_albums(call.reactions.hearts),
+    "highest": _highest_albums,
 }
 """The types of album lists."""
 

@@ -12,6 +12,7 @@ from nearsong.web.http.problems import ApiError
 from nearsong.web.media.converted_sound import ConvertedSound
 from nearsong.web.media.covers import CACHE_CONTROL
 from nearsong.web.media.files import SoundResponse, attachment, etag_of, media_type_of, not_modified
+from nearsong.web.service.own_playlists import visible_playlist
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_FOUND, ProtocolError, failed
 from nearsong.web.subsonic.routes_playlists import playlist_number
@@ -108,7 +109,7 @@ def get_cover_art(call: Call) -> Response:
 def _songs_for_cover(call: Call, wanted: str) -> list[Song]:
     if not wanted.startswith("pl-"):
         return call.songs_of(wanted)[:MAX_COVER_SONGS]
-    songs = call.service.library.playlists.get(playlist_number(wanted)).songs
+    songs = visible_playlist(call.service, call.caller, playlist_number(wanted)).songs
     known = call.snapshot.space.row_of
     return [call.snapshot.song(song) for song in songs if song in known][:MAX_COVER_SONGS]
 

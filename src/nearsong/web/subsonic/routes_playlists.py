@@ -5,10 +5,11 @@ from typing import Any
 
 from nearsong.errors import NoSuchPlaylistError
 from nearsong.library import SavedPlaylist, Song
+from nearsong.web.service.own_playlists import check_change, visible_playlist, visible_playlists
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, ProtocolError
 from nearsong.web.subsonic.parameters import parse_integer, song_number
-from nearsong.web.subsonic.records import Record, song_records, timestamp
+from nearsong.web.subsonic.records import Record, timestamp
 
 MAX_SONGS = 10_000
 MAX_NAME_CHARACTERS = 200
@@ -16,13 +17,14 @@ MAX_NAME_CHARACTERS = 200
 
 def get_playlists(call: Call) -> dict[str, Any]:
     """List all playlists."""
-    saved = call.service.library.playlists.list()
+    saved = visible_playlists(call.service, call.caller)
     return {"playlists": {"playlist": [_record(call, playlist, _songs(call, playlist)) for playlist in saved]}}
 
 
 def get_playlist(call: Call) -> dict[str, Any]:
     """Return a playlist and its songs; those with missing files are left out."""
-    return _with_songs(call, call.service.library.playlists.get(playlist_number(call.parameters.require("id"))))
+    playlist_id = playlist_number(call.parameters.require("id"))
+    return _with_songs(call, visible_playlist(call.service, call.caller, playlist_id))
 
 
 def create_playlist(call: Call) -> dict[str, Any]:
@@ -30,8 +32,9 @@ def create_playlist(call: Call) -> dict[str, Any]:
     table = call.service.library.playlists
     songs = _checked_songs([song_number(song) for song in call.parameters.all("songId")])
     if "playlistId" not in call.parameters:
-        return _with_songs(call, table.add(_checked_name(call.parameters.require("name")), songs))
+        return _with_songs(call, table.add(_checked_name(call.parameters.require("name")), songs, call.caller.owner))
     playlist_id = playlist_number(call.parameters.require("playlistId"))
+    check_change(call.service, call.caller, playlist_id)
     name = _checked_name(call.parameters.text("name"))
     shown = call.snapshot.space.row_of
     return _with_songs(call, table.edit(playlist_id, lambda saved: (name or saved.name, songs), shown))
@@ -47,13 +50,17 @@ def update_playlist(call: Call) -> dict[str, Any]:
     def change(saved: SavedPlaylist) -> tuple[str, list[int]]:
         return name or saved.name, _checked_songs([*_without(known, saved, removed), *added])
 
-    table.edit(playlist_number(parameters.require("playlistId")), change)
+    playlist_id = playlist_number(parameters.require("playlistId"))
+    check_change(call.service, call.caller, playlist_id)
+    table.edit(playlist_id, change)
     return {}
 
 
 def delete_playlist(call: Call) -> dict[str, Any]:
     """Delete a playlist; its songs stay."""
-    call.service.library.playlists.remove(playlist_number(call.parameters.require("id")))
+    playlist_id = playlist_number(call.parameters.require("id"))
+    check_change(call.service, call.caller, playlist_id)
+    call.service.library.playlists.remove(playlist_id)
     return {}
 
 
@@ -85,7 +92,7 @@ def _songs(call: Call, saved: SavedPlaylist) -> list[Song]:
 
 def _with_songs(call: Call, saved: SavedPlaylist) -> dict[str, Any]:
     songs = _songs(call, saved)
-    entries = song_records(call.catalogue, songs) if songs else []
+    entries = call.records.songs(songs) if songs else []
     return {"playlist": {**_record(call, saved, songs), "entry": entries}}
 
 
@@ -93,8 +100,8 @@ def _record(call: Call, saved: SavedPlaylist, songs: Sequence[Song]) -> Record:
     return {
         "id": f"pl-{saved.id}",
         "name": saved.name,
-        "owner": call.user,
-        "public": False,
+        "owner": saved.owner or call.user,
+        "public": call.caller.listener is not None and not saved.owner,
         "songCount": len(songs),
         "duration": round(sum(song.seconds for song in songs)),
         "created": timestamp(saved.created),

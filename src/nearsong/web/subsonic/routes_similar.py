@@ -8,7 +8,7 @@ import numpy as np
 from nearsong.library import Artist, Filters, PlaylistRules, Song
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
-from nearsong.web.subsonic.records import Record, artist_folder, artist_mbid, artist_record, song_record, song_records
+from nearsong.web.subsonic.records import Record, artist_mbid
 
 MAX_SIMILAR = 500
 MAX_SEEDS = 5
@@ -17,12 +17,12 @@ MAX_SEEDS = 5
 
 def get_similar_songs(call: Call) -> dict[str, Any]:
     """List songs similar to a song, an album or an artist."""
-    return {"similarSongs": {"song": song_records(call.catalogue, _similar_songs(call, 50))}}
+    return {"similarSongs": {"song": call.records.songs(_similar_songs(call, 50))}}
 
 
 def get_similar_songs2(call: Call) -> dict[str, Any]:
     """List songs similar to an artist."""
-    return {"similarSongs2": {"song": song_records(call.catalogue, _similar_songs(call, 50))}}
+    return {"similarSongs2": {"song": call.records.songs(_similar_songs(call, 50))}}
 
 
 def get_sonic_similar_tracks(call: Call) -> dict[str, Any]:
@@ -58,13 +58,13 @@ def find_sonic_path(call: Call) -> dict[str, Any]:
 def get_artist_info(call: Call) -> dict[str, Any]:
     """List similar artists, for players that browse by folder."""
     artist, similar = _similar_artists(call)
-    return {"artistInfo": _artist_info(artist, map(artist_folder, similar))}
+    return {"artistInfo": _artist_info(artist, map(call.records.artist_folder, similar))}
 
 
 def get_artist_info2(call: Call) -> dict[str, Any]:
     """List similar artists."""
     artist, similar = _similar_artists(call)
-    return {"artistInfo2": _artist_info(artist, map(artist_record, similar))}
+    return {"artistInfo2": _artist_info(artist, map(call.records.artist, similar))}
 
 
 def _artist_info(artist: Artist, similar: Iterable[Record]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _spread(songs: Sequence[Song]) -> list[Song]:
 
 
 def _match(call: Call, song: Song, similarity: float) -> dict[str, Any]:
-    return {"entry": song_record(call.catalogue, song), "similarity": similarity}
+    return {"entry": call.records.song(song), "similarity": similarity}
 
 
 METHODS: dict[str, Method] = {

@@ -15,6 +15,7 @@ import { rememberPlayer } from "./player/memory.js";
 import { notePlays } from "./player/plays.js";
 import { enterPage, rememberScroll, restoreScroll } from "./core/scroll_memory.js";
 import { LOAD, VIEWS, parse } from "./core/router.js";
+import { startHearts } from "./songs/hearts.js";
 import { sayError } from "./core/toasts.js";
 
 const root = document.getElementById("view");
@@ -145,7 +146,7 @@ function settle() {
 
 function mark(name) {
   const shown = name === "song" ? "library" : name;
-  for (const item of document.querySelectorAll("#nav-list a")) {
+  for (const item of document.querySelectorAll("#nav-list a, #account-link")) {
     if (item.dataset.view === shown) item.setAttribute("aria-current", "page");
     else item.removeAttribute("aria-current");
   }
@@ -176,7 +177,16 @@ function drawShell() {
   const out = document.getElementById("sign-out");
   out.append(icon("leave"));
   out.addEventListener("click", () => signOut().catch(sayError));
-  app.events.addEventListener("status", () => (out.hidden = !app.status.has_login));
+  const account = document.getElementById("account-link");
+  const whose = h("span", { class: "account-name" });
+  account.append(icon("person"), whose);
+  app.events.addEventListener("status", () => {
+    const { has_login: hasLogin, listener } = app.status;
+    out.hidden = !hasLogin;
+    account.hidden = !hasLogin;
+    whose.textContent = listener ?? "Listeners";
+    account.ariaLabel = account.title = listener ? `Signed in as ${listener}` : "Listeners of this library";
+  });
   document.querySelector(".skip-link").addEventListener("click", (event) => {
     event.preventDefault(); // the hash is the address of the view
     (root.querySelector("h1") || root).focus();
@@ -215,6 +225,7 @@ watchLink();
 startPlayerBar();
 rememberPlayer();
 notePlays(app);
+startHearts(app);
 rememberScroll();
 startKeys(player);
 startDrop(app);

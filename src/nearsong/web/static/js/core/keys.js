@@ -12,6 +12,7 @@ const HELP = [
   [["Shift", "→"], "10 seconds forward"],
   [["Shift", "←"], "10 seconds back"],
   [["M"], "Mute"],
+  [["H"], "Heart the song that plays"],
   [["Q"], "Show the queue"],
   [["/"], "Search the library"],
   [["↑"], "or", ["↓"], "Next or previous row in a list"],
@@ -34,6 +35,7 @@ const actions = (player) => ({
   m: () => {
     player.muted = !player.muted;
   },
+  h: () => document.getElementById("player-heart")?.click(),
   q: () => document.getElementById("queue-toggle")?.click(),
 });
 

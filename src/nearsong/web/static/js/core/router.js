@@ -20,6 +20,7 @@ const ROUTES = [
   [/^\/playlists$/, "playlists"],
   [/^\/playlists\/(\d{1,19})$/, "playlists"],
   [/^\/quality$/, "quality"],
+  [/^\/account$/, "account"],
 ];
 
 export const LOAD = {
@@ -29,6 +30,7 @@ export const LOAD = {
   map: () => import("../views/map.js"),
   playlists: () => import("../views/playlists.js"),
   quality: () => import("../views/quality.js"),
+  account: () => import("../views/account.js"),
 };
 
 export function parse(hash) {

@@ -5,6 +5,7 @@ import { artistOf, time, titleOf } from "../core/format.js";
 import { player } from "./player.js";
 import { closeQueue, toggleQueue } from "./queue.js";
 import { cover } from "../songs/cover.js";
+import { heartButton } from "../songs/hearts.js";
 import { artistHref, artistLink, songHref } from "../songs/links.js";
 
 const bar = document.getElementById("player");
@@ -115,6 +116,7 @@ function drawSong(song) {
     parts.song,
     cover(song, 52, { eager: true }),
     h("div", { class: "player-names" }, title, h("div", { class: "player-artist ellipsis" }, artist)),
+    heartButton(song, { id: "player-heart" }),
   );
   if (shown) announce(`Now: ${titleOf(song)} by ${artistOf(song)}`);
   shown = song;

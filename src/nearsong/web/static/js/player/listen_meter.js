@@ -3,8 +3,10 @@
 //   const meter = new ListenMeter(audio, {length, onListen})   length() -> seconds of the song
 //   meter.begin(song)                                     the audio element has a new song
 //   onListen(song, seconds): half of the song or four minutes were played, starting so many seconds ago
+//   meter.earlySeconds: how long the song was played, if leaving it now is a skip; else null
 
 const MAX_REQUIRED_SECONDS = 240; // where half of the song is longer
+const MAX_SKIP_SECONDS = 30; // where half of the song is longer
 const MAX_SKEW_SECONDS = 1; // tolerance between the two clocks
 const RESTART_SECONDS = 0.5; // seeking back before this second starts a new listen
 
@@ -36,6 +38,13 @@ export class ListenMeter {
     this.#playedSeconds = 0;
     this.#reported = false;
     this.#from = null;
+  }
+
+  /** A song that has not sounded yet is not skipped, nor one of which half or 30 seconds were played. */
+  get earlySeconds() {
+    const length = this.#length();
+    const limit = length > 0 ? Math.min(length / 2, MAX_SKIP_SECONDS) : MAX_SKIP_SECONDS;
+    return this.#song && this.#playedSeconds > 0 && this.#playedSeconds < limit ? this.#playedSeconds : null;
   }
 
   #mark() {

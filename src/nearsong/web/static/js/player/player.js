@@ -8,7 +8,8 @@
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
 //   player.current (song or null), .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1), .muted
 //   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
-//   "listened" (detail {song, seconds}: half of a song or four minutes of it were played)
+//   "listened" (detail {song, seconds}: half of a song or four minutes of it were played),
+//   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played)
 //   isCurrent(song) -> whether it is the current song.
 //
 // A song is as in the API (id, title, artist, ...). An uploaded file has `src`, a blob: address, to play from.
@@ -147,6 +148,14 @@ class Player extends EventTarget {
   }
 
   next() {
+    if (this.index + 1 >= this.queue.length) return;
+    const song = this.current;
+    const seconds = this.#meter.earlySeconds;
+    this.#advance();
+    if (seconds !== null) this.dispatchEvent(new CustomEvent("skipped", { detail: { song, seconds } }));
+  }
+
+  #advance() {
     if (this.index + 1 < this.queue.length) this.#load(this.index + 1);
   }
 
@@ -212,7 +221,7 @@ class Player extends EventTarget {
   }
 
   #ended() {
-    if (this.index + 1 < this.queue.length) this.next();
+    if (this.index + 1 < this.queue.length) this.#advance();
     else this.pause();
   }
 
@@ -233,7 +242,7 @@ class Player extends EventTarget {
         : `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Skipping to the next song." : ""}`,
       { kind: "bad" },
     );
-    if (more) this.next();
+    if (more) this.#advance();
     else this.pause();
     this.#tell();
   }

@@ -1,4 +1,4 @@
-// Reports plays to the service for the next training, unless it was started with --no-plays.
+// Reports plays and skips to the service for the next training, unless it was started with --no-plays.
 //
 //   notePlays(app)              starts reporting
 //   playedNote(status) -> node  whether plays are recorded
@@ -11,12 +11,16 @@ import { player } from "./player.js";
 const MAX_SECONDS = 86_400; // limit of the API
 
 export function notePlays(app) {
-  player.addEventListener("listened", ({ detail: { song, seconds } }) => {
-    if (song.src || !app.status?.records_plays) return; // an uploaded file is not in the library
-    post("/plays", { song_id: song.id, seconds: Math.min(seconds, MAX_SECONDS) }).catch(() => {
-      /* one play less: nothing to disturb anyone with */
-    });
-  });
+  const report =
+    (path) =>
+    ({ detail: { song, seconds } }) => {
+      if (song.src || !app.status?.records_plays) return; // an uploaded file is not in the library
+      post(path, { song_id: song.id, seconds: Math.min(seconds, MAX_SECONDS) }).catch(() => {
+        /* one play less: nothing to disturb anyone with */
+      });
+    };
+  player.addEventListener("listened", report("/plays"));
+  player.addEventListener("skipped", report("/skips"));
 }
 
 export function playedNote({ records_plays: kept, played }) {

@@ -5,7 +5,7 @@
 //   songRow(song, {note, marks, actions, onPlay, details, menu, below}) -> <li class="song-row" data-song-id>
 //       note     string or node at the right (a bar, a date ...)     actions  nodes before the menu
 //       marks    nodes beside the artist's name (class "mark")
-//       onPlay   f(song); default: plays this song alone             details  true: album, year, plays as columns
+//       onPlay   f(song); default: plays this song alone             details  true: album, year, heart as columns
 //       menu     false: none; an array: more items above the usual ones [{icon, label, run}]
 //       below    node that opens under the row (a why panel)
 //   moveByArrows(list): arrow up / down between the rows of any <li> list, staying on the same control
@@ -14,6 +14,7 @@ import { h, icon } from "../core/dom.js";
 import { artistOf, time, titleOf } from "../core/format.js";
 import { isCurrent, player } from "../player/player.js";
 import { cover } from "./cover.js";
+import { heartButton } from "./hearts.js";
 import { artistLink, songLink } from "./links.js";
 import { songMenu } from "./menu.js";
 
@@ -58,7 +59,13 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
       details && h("span", { class: "row-year number" }, song.year || ""),
       note && h("div", { class: "row-note" }, note),
       h("span", { class: "row-time number" }, time(song.seconds)),
-      h("div", { class: "row-actions" }, actions, menu !== false && songMenu(song, menu || [])),
+      h(
+        "div",
+        { class: "row-actions" },
+        details && heartButton(song, { class: "row-heart" }),
+        actions,
+        menu !== false && songMenu(song, menu || []),
+      ),
     ),
     below,
   );
@@ -94,7 +101,7 @@ export function moveByArrows(list) {
     const to = step > 0 ? from.nextElementSibling : from.previousElementSibling;
     if (!to) return;
     event.preventDefault();
-    const name = ["row-play", "row-title", "row-why", "row-reseed", "row-more"].find((one) =>
+    const name = ["row-play", "row-title", "row-why", "row-reseed", "row-heart", "row-more"].find((one) =>
       event.target.classList.contains(one),
     );
     (to.querySelector(name ? `.${name}` : "button, a") || to.querySelector("button, a"))?.focus();

@@ -6,6 +6,7 @@ import { brief, titleOf } from "../core/format.js";
 import { openMenu } from "../core/menu.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
+import { hearts, lessLike, toggleHeart } from "./hearts.js";
 import { artistHref, mapHref, songHref } from "./links.js";
 
 export async function startPlaylist(song) {
@@ -49,6 +50,10 @@ export function songMenu(song, items = []) {
     },
     { icon: "map", label: "Show on map", href: mapHref(song.id) },
   ];
+  const opinions = () => [
+    { icon: "heart", label: hearts.has(song) ? "Remove heart" : "Give a heart", run: () => toggleHeart(song) },
+    { icon: "remove", label: "Less like this", run: () => lessLike(song) },
+  ];
   const button = h(
     "button",
     {
@@ -61,9 +66,12 @@ export function songMenu(song, items = []) {
         click: () =>
           openMenu(
             button,
-            [{ icon: "near", label: "Similar songs", href: songHref(song.id) }, ...items, ...usual].filter(
-              (item) => !item.href || item.href !== location.hash,
-            ),
+            [
+              { icon: "near", label: "Similar songs", href: songHref(song.id) },
+              ...items,
+              ...usual,
+              ...(hearts.shown ? opinions() : []),
+            ].filter((item) => !item.href || item.href !== location.hash),
           ),
       },
     },

@@ -49,7 +49,7 @@ async function draw(root, app, message = null) {
           : scores
             ? [hero(report, model), pictures(scores), cold(), learnedFrom(report), learn()]
             : [report ? hero(report, model) : nothingLearned(), learn(), cold()],
-      model.models.length > 1 && keptModels(model, again),
+      model.models.length > 1 && keptModels(model, again, status.is_admin),
       scores && howMeasured(scores),
     ),
   );

@@ -7,6 +7,7 @@ import { isCurrent, player } from "../player/player.js";
 import { cover } from "../songs/cover.js";
 import { artistHref, artistLink, mapHref } from "../songs/links.js";
 import { dialControl, dialPosition } from "../songs/dial.js";
+import { heartButton } from "../songs/hearts.js";
 import { switches } from "../songs/filters.js";
 import { songMenu, startPlaylist } from "../songs/menu.js";
 import { sayError } from "../core/toasts.js";
@@ -121,6 +122,7 @@ function header(song, state, app) {
           { id: "make-playlist", class: "button quiet", icon: "playlist" },
         ),
         h("a", { class: "button quiet", id: "show-on-map", href: mapHref(song.id) }, icon("map"), "Show on map"),
+        heartButton(song, { id: "song-heart" }),
         songMenu(song),
       ),
     ),

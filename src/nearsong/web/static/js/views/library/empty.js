@@ -208,6 +208,7 @@ const STEPS = {
 export function nextStep(app) {
   const step = STEPS[app.status?.step];
   if (!step || dismissed().includes(app.status.step)) return null;
+  if (app.status.step === "train" && !app.status.is_admin) return null;
   const name = app.status.step;
   const box = h(
     "section",

@@ -44,7 +44,7 @@ export function scanNote(app) {
   };
 
   const scan =
-    app.status.folders.length > 0
+    app.status.folders.length > 0 && app.status.is_admin
       ? button("Scan for new music", start, { id: "scan", class: "button quiet", icon: "refresh" })
       : null;
   runningJob("library").then(

@@ -1,6 +1,6 @@
 // The stored models; each can be activated.
 //
-//   keptModels(model, again) -> node        again({text}): redraws the view with this message
+//   keptModels(model, again, mayChange) -> node        again({text}): redraws the view with this message
 
 import { put } from "../../core/api.js";
 import { button, h, icon } from "../../core/dom.js";
@@ -9,7 +9,7 @@ import { sayError } from "../../core/toasts.js";
 
 const KINDS = { native: "Sound alone", learned: "Learned from listeners", imported: "Imported" };
 
-export function keptModels(model, again) {
+export function keptModels(model, again, mayChange) {
   const use = async (button, kept) => {
     button.disabled = true;
     try {
@@ -30,12 +30,12 @@ export function keptModels(model, again) {
       "div",
       {},
       h("h2", { id: "models-title" }, "Previous models"),
-      h("p", { class: "muted" }, "You can go back to any earlier model."),
+      mayChange && h("p", { class: "muted" }, "You can go back to any earlier model."),
     ),
     h(
       "ul",
       { id: "models", class: "kept-models", role: "list" },
-      newest.map((kept) => row(kept, use)),
+      newest.map((kept) => row(kept, mayChange && use)),
     ),
   );
 }
@@ -61,6 +61,6 @@ function row(kept, use) {
       h("span", { class: "muted" }, ` ${kept.id}`),
       h("p", { class: "muted small-text number" }, facts.join(" · ")),
     ),
-    kept.active ? h("span", { class: "mark good" }, icon("check"), "Active") : activate,
+    kept.active ? h("span", { class: "mark good" }, icon("check"), "Active") : use && activate,
   );
 }

@@ -13,7 +13,9 @@ export function trainingBox({ app, onDone, learnedBefore }) {
     replace(
       box,
       note,
-      button(learnedBefore ? "Train again" : "Train now", start, { id: "train", icon: "people" }),
+      !app.status.is_admin && h("p", {}, "Only an admin can start a training."),
+      app.status.is_admin &&
+        button(learnedBefore ? "Train again" : "Train now", start, { id: "train", icon: "people" }),
       h(
         "p",
         { class: "muted small-text" },

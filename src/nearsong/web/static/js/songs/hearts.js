@@ -1,0 +1,99 @@
+// The songs that have a heart, and what shows and changes them.
+//
+//   startHearts(app): loads them; where the service records nothing, no heart is shown
+//   hearts: EventTarget, "change"; hearts.shown: whether there are any to give; hearts.has(song)
+//   toggleHeart(song): gives or removes a heart
+//   heartButton(song, props) -> <button class="icon-button heart">, pressed if the song has one
+//   lessLike(song): tells the service that less like this is wanted
+
+import { del, get, post, put } from "../core/api.js";
+import { announce, iconButton } from "../core/dom.js";
+import { brief, titleOf } from "../core/format.js";
+import { say, sayError } from "../core/toasts.js";
+
+class Hearts extends EventTarget {
+  shown = false;
+  #songs = new Set();
+
+  has(song) {
+    return this.#songs.has(song.id);
+  }
+
+  set(song, on) {
+    if (on) this.#songs.add(song.id);
+    else this.#songs.delete(song.id);
+    this.#tell();
+  }
+
+  fill(songs) {
+    this.#songs = new Set(songs);
+    this.shown = true;
+    this.#tell();
+  }
+
+  #tell() {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+export const hearts = new Hearts();
+
+export function startHearts(app) {
+  const load = async () => {
+    if (hearts.shown || !app.status?.records_plays) return;
+    const found = await get("/hearts").catch(() => null); // tried again with the next status
+    if (found && !hearts.shown) hearts.fill(found.map((heart) => heart.song_id));
+  };
+  app.events.addEventListener("status", load);
+}
+
+const path = (song) => `/songs/${Number(song.id)}/heart`;
+
+export async function toggleHeart(song) {
+  if (!hearts.shown || song.src) return; // an uploaded file is not in the library
+  const on = !hearts.has(song);
+  hearts.set(song, on); // at once: the service is rarely of another opinion
+  try {
+    await (on ? put(path(song)) : del(path(song)));
+    // a focused heart is announced as pressed or not
+    if (!document.activeElement?.matches(".heart")) announce(on ? "Heart given" : "Heart removed");
+  } catch (error) {
+    hearts.set(song, !on);
+    sayError(error);
+  }
+}
+
+export async function lessLike(song) {
+  try {
+    await post("/skips", { song_id: song.id });
+    say(`Less like “${brief(titleOf(song))}”: noted for the next training.`);
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+// removed buttons are garbage-collected
+const buttons = new WeakMap();
+
+export function heartButton(song, { class: name = "", ...props } = {}) {
+  const button = iconButton("heart", `Heart ${titleOf(song)}`, () => toggleHeart(song), {
+    class: `icon-button heart ${name}`.trim(),
+    title: "Heart",
+    ...props,
+  });
+  buttons.set(button, song);
+  mark(button, song);
+  return button;
+}
+
+function mark(button, song) {
+  button.hidden = !hearts.shown || Boolean(song.src);
+  button.setAttribute("aria-pressed", String(hearts.has(song)));
+}
+
+hearts.addEventListener("change", () => {
+  for (const button of document.querySelectorAll(".heart")) {
+    const song = buttons.get(button);
+    if (song) mark(button, song);
+  }
+});

@@ -1,0 +1,189 @@
+"""Hearts, "Less like this" and skips in a real browser."""
+
+import shutil
+from itertools import product
+
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+import music_library
+from browsing import ask, open_menu, played, rows, serious, titles, too_wide, until
+from library_store import store_of
+from nearsong.audio.tags import Tags, write_tags
+from nearsong.library import Library
+from nearsong.listens.records import Action
+
+SECONDS = 90
+
+
+def told(file) -> list[tuple[Action, str]]:
+    """What listeners told, and of which song."""
+    with Library.open(file) as library, store_of(library) as store:
+        return [(row.action, row.track.title) for row in store.reactions.all()]
+
+
+def hearts(address: str) -> list[int]:
+    return [heart["song_id"] for heart in ask(address, "/hearts")]
+
+
+def heart(page: Page, row: int):
+    return rows(page).nth(row).locator(".row-heart")
+
+
+def test_a_heart_is_given_in_a_row_and_shows_wherever_the_song_is(own_server, visit):
+    page = visit(own_server)
+    expect(rows(page)).to_have_count(50)
+    title = titles(rows(page))[1]
+    song = int(rows(page).nth(1).get_attribute("data-song-id"))
+    rows(page).nth(1).hover()
+    expect(heart(page, 1)).to_have_attribute("aria-pressed", "false")
+    expect(heart(page, 1)).to_have_attribute("aria-label", f"Heart {title}")
+    heart(page, 1).click()
+    expect(heart(page, 1)).to_have_attribute("aria-pressed", "true")
+    until(page, lambda: hearts(own_server) == [song])
+    expect(page.locator("#player")).to_be_hidden()  # a heart does not play the song
+    page.reload()
+    expect(heart(page, 1)).to_have_attribute("aria-pressed", "true")
+    expect(heart(page, 0)).to_have_attribute("aria-pressed", "false")
+    rows(page).nth(1).locator(".row-title").click()
+    expect(page.locator("#song-heart")).to_have_attribute("aria-pressed", "true")
+    page.locator("#song-heart").click()
+    expect(page.locator("#song-heart")).to_have_attribute("aria-pressed", "false")
+    until(page, lambda: hearts(own_server) == [])
+
+
+def test_the_bar_and_the_key_h_heart_the_song_that_plays(own_server, visit):
+    page = visit(own_server, "#/?search=song%20350")
+    expect(rows(page)).to_have_count(1)
+    song = int(rows(page).first.get_attribute("data-song-id"))
+    rows(page).first.locator(".row-play").click()
+    bar = page.locator("#player-heart")
+    expect(bar).to_have_attribute("aria-pressed", "false")
+    bar.focus()
+    page.keyboard.press("Enter")
+    expect(bar).to_have_attribute("aria-pressed", "true")
+    expect(heart(page, 0)).to_have_attribute("aria-pressed", "true")
+    until(page, lambda: hearts(own_server) == [song])
+    page.get_by_role("heading", name="Library").focus()
+    page.keyboard.press("h")
+    expect(bar).to_have_attribute("aria-pressed", "false")
+    until(page, lambda: hearts(own_server) == [])
+
+
+def test_the_menu_gives_hearts_and_asks_for_less_like_this(own_server, visit, tmp_path):
+    page = visit(own_server)
+    expect(rows(page)).to_have_count(50)
+    expect(heart(page, 0)).to_be_attached()
+    first, second = titles(rows(page))[:2]
+    open_menu(rows(page).first)
+    page.get_by_role("menuitem", name="Give a heart").click()
+    expect(heart(page, 0)).to_have_attribute("aria-pressed", "true")
+    open_menu(rows(page).first)
+    expect(page.get_by_role("menuitem", name="Remove heart")).to_be_visible()
+    page.keyboard.press("Escape")
+    open_menu(rows(page).nth(1))
+    page.get_by_role("menuitem", name="Less like this").click()
+    expect(page.locator(".toast")).to_contain_text(f"Less like “{second}”: noted for the next training.")
+    assert told(tmp_path / "library.sqlite") == [(Action.HEART, first), (Action.SKIP, second)]
+
+
+def test_a_heart_that_cannot_be_given_is_taken_back(own_server, visit):
+    page = visit(own_server, allow=["503"])
+    problem = '{"type": "urn:nearsong:busy", "title": "Busy", "status": 503, "detail": "the library is in use."}'
+    page.route("**/api/v1/songs/*/heart", lambda route: route.fulfill(status=503, body=problem))
+    expect(rows(page)).to_have_count(50)
+    rows(page).first.hover()
+    heart(page, 0).click()
+    expect(page.locator(".toast")).to_contain_text("The library is in use.")
+    expect(heart(page, 0)).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.fixture
+def long_server(trained_file, serving, tmp_path):
+    """A server that has three songs of a minute and a half."""
+    folder = tmp_path / "music" / "Long Player"
+    folder.mkdir(parents=True)
+    for number in (1, 2, 3):
+        file = folder / f"Long {number}.wav"
+        soundfile.write(file, music_library.sound(0, number, SECONDS), music_library.RATE)
+        write_tags(file, Tags("Long Player", f"Long {number}", "Long", "low hum", 2001))
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        library.scan(tmp_path / "music", workers=1)
+        with serving(library) as address:
+            yield address
+
+
+def test_a_song_left_early_is_a_skip_and_one_that_was_not_played_is_none(long_server, visit, tmp_path):
+    page = visit(long_server, "#/?search=long%20player")
+    expect(rows(page)).to_have_count(3)
+    reported: list[dict] = []
+    page.on("request", lambda sent: reported.append(sent.post_data_json) if sent.url.endswith("/skips") else None)
+    rows(page).first.locator(".row-play").click()
+    played(page, 1.0)
+    page.locator("#next").click()
+    expect(page.locator("#player-title")).to_have_text("Long 2")
+    until(page, lambda: told(tmp_path / "library.sqlite") == [(Action.SKIP, "Long 1")])
+    assert 0.5 < reported[0]["seconds"] < 30
+    page.locator("#play-toggle").click()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    page.reload()  # closing the page is no skip
+    expect(page.locator("#player-title")).to_have_text("Long 2")
+    page.locator("#next").click()  # it has not sounded since
+    expect(page.locator("#player-title")).to_have_text("Long 3")
+    page.locator("#previous").click()  # nor is going back
+    page.wait_for_timeout(300)
+    assert len(reported) == 1
+
+
+def test_songs_that_end_by_themselves_are_not_skipped(own_server, visit, tmp_path):
+    page = visit(own_server)
+    expect(rows(page)).to_have_count(50)
+    rows(page).first.locator(".row-play").click()  # songs here have two seconds
+    until(page, lambda: ask(own_server, "/status")["played"] >= 2)
+    page.keyboard.press(" ")
+    assert told(tmp_path / "library.sqlite") == []
+
+
+def test_a_song_that_cannot_be_played_is_not_skipped(own_server, visit, tmp_path):
+    page = visit(own_server, allow=["404", "audio"])
+    expect(rows(page)).to_have_count(50)
+    first = int(rows(page).first.get_attribute("data-song-id"))
+    page.route(f"**/songs/{first}/audio", lambda route: route.fulfill(status=404, body="{}"))
+    second = titles(rows(page))[1]
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text(second)
+    page.keyboard.press(" ")
+    assert told(tmp_path / "library.sqlite") == []
+
+
+def test_a_server_that_records_nothing_shows_no_hearts(trained_file, serving, visit, tmp_path):
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library, serving(library, plays=False) as address:
+        page = visit(address)
+        expect(rows(page)).to_have_count(50)
+        rows(page).first.locator(".row-play").click()
+        expect(page.locator("#player-title")).to_be_visible()
+        expect(page.locator(".heart:visible")).to_have_count(0)
+        open_menu(rows(page).first)
+        expect(page.get_by_role("menuitem", name="Play next")).to_be_visible()
+        expect(page.get_by_role("menuitem", name="Less like this")).to_have_count(0)
+        page.context.close()
+
+
+def test_hearts_can_be_seen_by_all_in_both_themes(own_server, visit):
+    page = visit(own_server)
+    expect(rows(page)).to_have_count(50)
+    open_menu(rows(page).nth(1))
+    page.get_by_role("menuitem", name="Give a heart").click()
+    rows(page).nth(1).locator(".row-play").click()
+    page.keyboard.press(" ")  # one song for all looks
+    for theme, width in product(("light", "dark"), (1280, 390)):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        expect(heart(page, 1)).to_be_visible()
+        expect(page.locator("#player-heart")).to_be_visible()
+        until(page, lambda: too_wide(page) == 0)
+        assert serious(page) == []
