@@ -1,13 +1,14 @@
 """Music, listeners and trained libraries that attacks work on; made once a run."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import numpy as np
 
 import music_library
 from torture.attack import Workshop
-from torture.processes import Victim
+from torture.warm.victim import Victim
 
 QUICK_TRAINING = {"methods": ["listener_space"], "n_splits": 3}
 """Settings of a training that takes seconds."""
@@ -40,12 +41,15 @@ def listens(workshop: Workshop, n_rows: int, n_artists: int = 36) -> Path:
 def library(workshop: Workshop, *, trained: bool = False) -> Path:
     """Return the file of a library of 72 songs with listeners, perhaps trained; copy it before you change it."""
 
-    def make(folder: Path) -> None:
+    def scan(folder: Path) -> None:
         address = str(folder / "library.sqlite")
         encoders = workshop.pick(smoke=["codewords", "gaussian"], full=None)
         Victim({"do": "scan", "library": address, "music": str(music(workshop, 36)), "encoders": encoders}).wait()
         Victim({"do": "import", "library": address, "listens": str(listens(workshop, 3_000))}).wait()
-        if trained:
-            Victim({"do": "train", "library": address, "settings": QUICK_TRAINING}).wait()
 
-    return workshop.material("trained" if trained else "scanned", make) / "library.sqlite"
+    def train(folder: Path) -> None:
+        address = shutil.copy(library(workshop), folder / "library.sqlite")
+        Victim({"do": "train", "library": str(address), "settings": QUICK_TRAINING}).wait()
+
+    made = workshop.material("trained", train) if trained else workshop.material("scanned", scan)
+    return made / "library.sqlite"

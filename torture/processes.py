@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from torture.attack import BrokenError
 
@@ -33,121 +33,6 @@ def nearsong(*arguments: str, env: Mapping[str, str] | None = None) -> subproces
         check=False,
         stdin=subprocess.DEVNULL,
     )
-
-
-class Victim:
-    """A task of `torture.victim` in a process group of its own, whose stages can be followed.
-
-    Parameters
-    ----------
-    task : mapping
-        As the module reads it.
-    env : mapping, optional
-        Added to the environment.
-    module : str
-        Another module with the interface of `torture.victim`.
-    """
-
-    def __init__(
-        self, task: Mapping[str, Any], env: Mapping[str, str] | None = None, module: str = "torture.victim"
-    ) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(dict(task))],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | dict(env or {}),
-            start_new_session=True,
-        )
-        self.stage = "starting"
-        self.done = 0
-        self.first_done: dict[str, int] = {}
-        self.stage_seconds: dict[str, float] = {}
-        self._stage_began = time.monotonic()
-        self.result: Any = None
-        self._changed = threading.Condition()
-        self._stderr: list[str] = []
-        self._threads = [
-            threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True),
-            threading.Thread(target=self._read_errors, args=(self.process.stderr,), daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _read(self, stream: IO[str]) -> None:
-        for line in stream:
-            with contextlib.suppress(ValueError), self._changed:
-                event = json.loads(line)
-                self._begin(event.get("stage", self.stage))
-                self.done = event.get("done", 0)
-                self.first_done.setdefault(self.stage, self.done)
-                self.result = event.get("result", self.result)
-        with self._changed:
-            self._begin("ended")
-
-    def _begin(self, stage: str) -> None:
-        if stage != self.stage:
-            now = time.monotonic()
-            self.stage_seconds[self.stage] = self.stage_seconds.get(self.stage, 0.0) + now - self._stage_began
-            self.stage, self._stage_began = stage, now
-        self._changed.notify_all()
-
-    def _read_errors(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._stderr.append(line)
-            del self._stderr[:-40]
-
-    def wait_for_stage(self, stage: str, done: int = 0) -> bool:
-        """Wait until a stage has come so far; return False if the process has ended or passed it."""
-
-        def has_come() -> bool:
-            passed = stage in self.stage_seconds and self.stage != stage
-            return passed or self.stage == "ended" or (self.stage == stage and self.done >= done)
-
-        with self._changed:
-            if not self._changed.wait_for(has_come, PATIENCE_SECONDS):
-                stage_now = self.stage
-                self.kill()
-                raise BrokenError(f"hung in the stage {stage_now!r}")
-            return self.stage == stage
-
-    def kill(self, *, whole_group: bool = True) -> str:
-        """Kill the process, or its whole group, with SIGKILL; return the stage that it was in."""
-        with self._changed:
-            stage = self.stage
-        with contextlib.suppress(ProcessLookupError):
-            if whole_group:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-        self.process.wait()
-        if not whole_group:  # its workers see that it is gone and end by themselves
-            for thread in self._threads:
-                thread.join(PATIENCE_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        for thread in self._threads:
-            thread.join(10)
-        return stage
-
-    def wait(self) -> Any:
-        """Wait until the task is done and return its result; raise if it failed."""
-        try:
-            code = self.process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            stage = self.kill()
-            raise BrokenError(f"hung in the stage {stage!r}") from None
-        for thread in self._threads:
-            thread.join(10)
-        if code:
-            raise BrokenError(f"exit code {code}: {''.join(self._stderr)[-500:].strip()}")
-        return self.result
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process has ended."""
-        return self.process.poll() is not None
 
 
 def free_port() -> int:
@@ -350,14 +235,3 @@ class MemoryWatch:
     def __exit__(self, *_error: object) -> None:
         self._stop.set()
         self._thread.join()
-
-
-@contextlib.contextmanager
-def all_ended(victims: Sequence[Victim]) -> Iterator[None]:
-    """Kill what still runs when a block ends."""
-    try:
-        yield
-    finally:
-        for victim in victims:
-            if not victim.has_ended:
-                victim.kill()

@@ -15,7 +15,8 @@ from torture.hostile.bombs import BOMBS, make_sparse, make_special
 from torture.hostile.material import strangers
 from torture.hostile.mutations import mutate, odd_name
 from torture.hostile.songs import Song, read_songs
-from torture.processes import MemoryWatch, Victim, all_ended
+from torture.processes import MemoryWatch
+from torture.warm.victim import Victim, all_ended
 
 PARENT_MB = 600
 """What the process of the scan, and of the service, may take above its start."""
@@ -100,7 +101,7 @@ class Files(Attack):
             "seed": int(random.integers(2**32)),
         }
         victim = Victim(task, module="torture.hostile.victim")
-        with all_ended([victim]), MemoryWatch(victim.process.pid) as memory:
+        with all_ended([victim]), MemoryWatch(victim.pid) as memory:
             found = victim.wait()
         figures = self._judge(found, memory.peaks, trial)
         shutil.rmtree(scratch)

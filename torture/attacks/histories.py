@@ -17,7 +17,8 @@ from torture.hostile.archives import BOMBS, SMOKE_BOMBS, make_bomb
 from torture.hostile.histories import HISTORIES, HistoryFile
 from torture.hostile.mutations import MUTATIONS
 from torture.hostile.songs import Song
-from torture.processes import MemoryWatch, Victim, all_ended, nearsong
+from torture.processes import MemoryWatch, nearsong
+from torture.warm.victim import Victim, all_ended
 
 MAX_REASON_CHARACTERS = 1_000
 PEAK_MB = 900
@@ -43,14 +44,14 @@ class Histories(Attack):
         Defect(
             name="a strange zip is a traceback",
             file="nearsong/listens/sources.py",
-            old="except (*_DAMAGE_ERRORS, OSError, ValueError) as error:",
+            old="except (*DAMAGE_ERRORS, OSError, ValueError) as error:",
             new="except (zipfile.BadZipFile, OSError) as error:",
         ),
         Defect(
             name="zips of any number of files",
             file="nearsong/listens/sources.py",
-            old="MAX_ZIP_MEMBERS = 1_000\n",
-            new="MAX_ZIP_MEMBERS = 1_000_000\n",
+            old="MAX_ZIP_MEMBERS = 100_000\n",
+            new="MAX_ZIP_MEMBERS = 100_000_000\n",
         ),
         Defect(
             name="Parquet repeats a name in memory",
@@ -123,7 +124,7 @@ class Histories(Attack):
 
     def _import(self, task: dict[str, object]) -> tuple[Figures, int]:
         victim = Victim(task, module="torture.hostile.victim")
-        with all_ended([victim]), MemoryWatch(victim.process.pid) as memory:
+        with all_ended([victim]), MemoryWatch(victim.pid) as memory:
             try:
                 found = victim.wait()
             except BrokenError as error:

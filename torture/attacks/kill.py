@@ -17,7 +17,7 @@ from torture.attack import Attack, Defect, Figures, Trial, Workshop, check
 from torture.contents import difference
 from torture.kills.servers import JobKills, PostgresKills, ServiceKills
 from torture.kills.tasks import TASKS, KilledTask
-from torture.processes import Victim
+from torture.warm.victim import Victim
 
 MIN_KILLS_A_PHASE = 20
 EARLY_PHASE = "fitting the encoder"
@@ -40,6 +40,7 @@ class Kill(Attack):
             file="nearsong/library/models/fit_encoder.py",
             old="            known = None if key is None else cache.sample(key, path, self.features)\n",
             new="            known = None\n",
+            trials="early",
         ),
         Defect(
             name="a killed training leaves its model twice",
@@ -128,7 +129,7 @@ def run_chain(task: KilledTask, folder: Path, phases: Sequence[str], random: np.
             seconds = random.random() * task.seconds_of(phase) / 2 ** (attempt + 1)
             stage = _kill_in(task, folder, phase, seconds, whole_group=random.random() < 0.5)
             if stage is None:
-                break  # an earlier run had passed this phase for good
+                break  # the task is done
             kills[f"{task.name}: {task.phase_of(stage)}"] += 1
             task.check_killed(folder)
             if task.phase_of(stage) == phase:
@@ -140,12 +141,15 @@ def run_chain(task: KilledTask, folder: Path, phases: Sequence[str], random: np.
 
 
 def _kill_in(task: KilledTask, folder: Path, phase: str, seconds: float, *, whole_group: bool) -> str | None:
-    """Start a task and kill it some seconds into a phase; return the stage that it was in, None if it had ended."""
+    """Start a task and kill it some seconds into a phase; return the stage that it was in, None if it had ended.
+
+    A phase that an earlier run has passed for good does not come again: the task is killed at once in a later one.
+    """
     victim = Victim(task.command(folder))
+    later = {other for other in task.phases[task.phases.index(phase) :] if other != phase}
     try:
-        if phase != "starting" and not victim.wait_for_stage(phase):
-            return None
-        time.sleep(seconds)
+        if phase == "starting" or victim.wait_for_stage(phase, later=later):
+            time.sleep(seconds)
         has_ended = victim.has_ended
     finally:
         stage = victim.kill(whole_group=whole_group)

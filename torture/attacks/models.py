@@ -13,7 +13,8 @@ from torture.attack import Attack, BrokenError, Defect, Figures, Trial, check
 from torture.contents import contents_of, difference
 from torture.hostile.forgeries import crafted, forge, read_model
 from torture.hostile.material import strangers
-from torture.processes import MemoryWatch, Victim, all_ended
+from torture.processes import MemoryWatch
+from torture.warm.victim import Victim, all_ended
 
 MAX_REASON_CHARACTERS = 1_000
 PEAK_MB = 500
@@ -59,7 +60,7 @@ class Models(Attack):
         before = contents_of(str(address))
         task = {"do": "models", "library": str(address), "folder": str(scratch / "forgeries"), "names": names}
         victim = Victim(task, module="torture.hostile.victim")
-        with all_ended([victim]), MemoryWatch(victim.process.pid) as memory:
+        with all_ended([victim]), MemoryWatch(victim.pid) as memory:
             try:
                 found = victim.wait()
             except BrokenError as error:

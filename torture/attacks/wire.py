@@ -13,10 +13,12 @@ from torture.processes import MemoryWatch, RunningService, memory_of, n_descript
 from torture.wire.client import check_alive
 from torture.wire.floods import flood_with_covers, flood_with_jobs, flood_with_streams, flood_with_uploads
 from torture.wire.known_defects import DEFECTS
+from torture.wire.listeners import trespass
 from torture.wire.locked import hold_lock
 from torture.wire.players import fuzz_methods
 from torture.wire.ranges import abuse_ranges
 from torture.wire.schema import ask_every_operation
+from torture.wire.scrobbles import send_scrobbles
 from torture.wire.slow import be_slow
 from torture.wire.smuggling import smuggle
 from torture.wire.target import Target, collection
@@ -55,6 +57,8 @@ PLANS = {
     "smuggling": Plan(probe=smuggle, smoke=(1, 40), full=(10, 120)),
     "tokens": Plan(probe=guess_tokens, smoke=(1, 60), full=(10, 1_000)),
     "players": Plan(probe=fuzz_methods, smoke=(1, 4), full=(20, 30)),
+    "listeners": Plan(probe=trespass, smoke=(1, 60), full=(10, 400)),
+    "scrobbles": Plan(probe=send_scrobbles, smoke=(1, 40), full=(10, 400)),
     "jobs": Plan(probe=flood_with_jobs, smoke=(1, 40), full=(5, 400)),
     "streams": Plan(probe=flood_with_streams, smoke=(1, 60), full=(5, 98)),
     "covers": Plan(probe=flood_with_covers, smoke=(1, 8), full=(5, 400)),

@@ -138,8 +138,12 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     ),
     "link.zip": _zip_link,
     "matryoshka.zip": lambda: _nested_zip(40),
+    "zip-of-bombs.zip": lambda: zip_of(
+        dict.fromkeys(map("{}.zip".format, range(50)), zip_bomb(b"listens.csv", _HEADER, b"b" * MIB, 1_024))
+    ),
+    "zip-in-zip-bomb.zip": lambda: zip_bomb(b"inner.zip", b"PK\x03\x04", bytes(MIB), 1_024),
     "overlapping.zip": _overlapping_zip,
-    "many.zip": lambda: zip_of({f"{number}.csv": b"" for number in range(20_000)}, compression=zipfile.ZIP_STORED),
+    "many.zip": lambda: zip_of({f"{number}.csv": b"" for number in range(120_000)}, compression=zipfile.ZIP_STORED),
     "version.zip": lambda: _zip_patched(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\xff"),
     "method.zip": lambda: zip_of({"listens.csv": _HEADER + _ROW}).replace(b"\x08\0", b"\x63\0"),
     "encrypted.zip": lambda: _zip_patched(b"\x14\0\0\0\x08\0", b"\x14\0\x01\0\x08\0"),

@@ -9,7 +9,7 @@ import music_library
 from torture import material
 from torture.attack import Workshop
 from torture.hostile.songs import make_songs
-from torture.processes import Victim
+from torture.warm.victim import Victim
 
 GOOD_ENDINGS = ("flac", "ogg", "wav", "mp3")
 

@@ -15,11 +15,13 @@ import numpy as np
 
 import postgres_server
 from nearsong.library import Library
+from nearsong.web.jobs.scan import Scan
 from torture import material
 from torture.attack import BrokenError, Figures, Workshop, check
 from torture.contents import contents_of, difference
 from torture.kills.tasks import KilledScan
-from torture.processes import PATIENCE_SECONDS, RunningService, Victim, children_of
+from torture.processes import PATIENCE_SECONDS, RunningService, children_of
+from torture.warm.victim import Victim
 
 MAX_ACKNOWLEDGED = 400
 """Writes that a client sends to a service before it is killed at the latest."""
@@ -54,8 +56,7 @@ class JobKills(KilledServer):
         Library.open(address).close()
         with RunningService(address, log=folder / "service.log") as service:
             job = service.send("POST", "/api/v1/jobs", {"kind": "scan", "folders": [music]})
-            seconds = sum(scan.seconds_of(phase) for phase in set(scan.phases))
-            time.sleep(random.random() * seconds)
+            self._wait_for_moment(service, job["id"], scan, random)
             running = children_of(service.process.pid)
             for pid in running[: 1 if random.random() < 0.5 else None]:
                 with contextlib.suppress(ProcessLookupError):
@@ -70,6 +71,15 @@ class JobKills(KilledServer):
         changed = difference(scan.reference, contents_of(address))
         check(not changed, f"after a killed job: {changed}")
         return {"kills": {f"job: {stage}": 1}}
+
+    def _wait_for_moment(
+        self, service: RunningService, job: str, scan: KilledScan, random: np.random.Generator
+    ) -> None:
+        """Wait for a random part of the time that a scan takes, at most until its last phase has begun."""
+        seconds = sum(scan.seconds_of(phase) for phase in set(scan.phases))
+        deadline, last = time.monotonic() + random.random() * seconds, Scan.words_of(scan.phases[-1])
+        while time.monotonic() < deadline and service.get(f"/api/v1/jobs/{job}")["stage"] != last:
+            time.sleep(0.02)
 
     def _wait(self, service: RunningService, job: str) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE_SECONDS

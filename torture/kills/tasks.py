@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torture import material
 from torture.attack import Workshop, check
 from torture.contents import Contents, contents_of
-from torture.processes import Victim
+from torture.warm.victim import Victim
 
 
 class KilledTask(ABC):

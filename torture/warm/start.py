@@ -1,10 +1,11 @@
 """Commands of nearsong that start at once: forks of a process that has imported it.
 
 A campaign starts hundreds of commands, and most of the time of each would be imports. A fork shares nothing with the
-next one but the imported modules and the server that worker processes are forked from.
+next one but the imported modules. The server that its worker processes are forked from is a fork too, in its group.
 """
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -63,6 +64,11 @@ class Command:
         elapsed = time.monotonic() - self._started
         return Ended(code=self._code, output=self._text("stdout"), errors=self.errors(), seconds=elapsed)
 
+    def wait_for_code(self, seconds: float | None = None) -> int | None:
+        """Wait for the end and return the exit code; None if it has not ended after so long."""
+        self._has_ended.wait(seconds)
+        return self._code
+
     def errors(self) -> str:
         """Return what the command has written to standard error so far."""
         return self._text("stderr")
@@ -116,12 +122,23 @@ class WarmStart:
 
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> Command:
         """Start a command."""
+        return self.start_in(self.new_folder(), *arguments, env=env)
+
+    def new_folder(self) -> Path:
+        """Return a new folder for what a command writes to standard output and error."""
         with self._lock:
             self._n_started += 1
             folder = self._folder / f"command-{self._n_started}"
-            folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def start_in(
+        self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None, module: str = "nearsong.cli"
+    ) -> Command:
+        """Start the ``main`` of a module, which writes to the files or named pipes of a folder."""
+        with self._lock:
             assert self._process.stdin is not None
-            task = {"arguments": arguments, "folder": str(folder), "env": dict(env or {})}
+            task = {"module": module, "arguments": arguments, "folder": str(folder), "env": dict(env or {})}
             self._process.stdin.write(json.dumps(task) + "\n")
             self._process.stdin.flush()
             command = Command(self._read_line()["pid"], folder)
@@ -156,14 +173,6 @@ class WarmStart:
 
 def main() -> None:
     """Import nearsong, then fork for each line of standard input."""
-    from multiprocessing import forkserver
-
-    server: Any = forkserver._forkserver  # type: ignore[attr-defined, unused-ignore]
-    server.set_forkserver_preload(["torture.warm.preload"])
-    server.ensure_running()  # it imports while this process does
-    server.set_forkserver_preload = lambda _modules: None
-    server.ensure_running = lambda: None
-    vars(forkserver)["ensure_running"] = server.ensure_running
     import torture.warm.preload  # noqa: F401
 
     running: dict[int, Path] = {}
@@ -185,9 +194,13 @@ def main() -> None:
             *lines, requests = (requests + data).split(b"\n")
             for line in lines:
                 task = json.loads(line)
+                streams = _open_streams(task["folder"])
                 pid = os.fork()
                 if pid == 0:
-                    _become(task)
+                    _become(task, streams)
+                os.setpgid(pid, pid)  # here too: once its number is known it can be killed with its group
+                for stream in streams:
+                    os.close(stream)
                 running[pid] = Path(task["folder"])
                 _reply({"pid": pid})
 
@@ -205,26 +218,31 @@ def _reap(running: dict[int, Path]) -> None:
             os.replace(folder / "code.part", folder / "code")
 
 
-def _become(task: Any) -> None:
-    """Run a command in this fork, and exit with its code."""
-    import tempfile
+def _open_streams(folder: str) -> list[int]:
+    """Return standard input, output and error of a command."""
+    paths = [os.devnull, os.path.join(folder, "stdout"), os.path.join(folder, "stderr")]
+    return [os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600) for path in paths]
 
-    import nearsong.cli
+
+def _become(task: Any, streams: list[int]) -> None:
+    """Run a command in this fork, and exit with its code."""
+    import importlib
+    import tempfile
+    from multiprocessing import util
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()
+    os.setpgid(0, 0)
     os.environ.update(task["env"])
     tempfile.tempdir = None
-    for descriptor, name in enumerate((os.devnull, "stdout", "stderr")):
-        path = os.path.join(task["folder"], name)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(file, descriptor)
-        os.close(file)
-    sys.argv = ["nearsong", *task["arguments"]]
+    for descriptor, stream in enumerate(streams):
+        os.dup2(stream, descriptor)
+        os.close(stream)
+    vars(util)["spawnv_passfds"] = functools.partial(_start_helper, util.spawnv_passfds)
+    sys.argv = [task["module"], *task["arguments"]]
     code = 1
     try:
-        nearsong.cli.main()
+        importlib.import_module(task["module"]).main()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
@@ -239,6 +257,30 @@ def _become(task: Any) -> None:
         with contextlib.suppress(BaseException):
             _run_exit_handlers()
         os._exit(code)
+
+
+def _start_helper(spawn: Any, path: Any, arguments: Any, descriptors: Any) -> int:
+    """Start a process of `multiprocessing`: the server that forks workers as a fork, any other as usual."""
+    code = str(arguments[-1])
+    if "multiprocessing.forkserver" not in code:
+        return int(spawn(path, arguments, descriptors))
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        _close_other_end(descriptors[-1])
+        exec(code, {})
+    finally:
+        os._exit(0)
+
+
+def _close_other_end(descriptor: int) -> None:
+    """Close the copy of the end of a pipe by whose closing the server sees that its parent is gone."""
+    pipe = os.fstat(descriptor).st_ino
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if int(name) != descriptor and os.fstat(int(name)).st_ino == pipe:
+                os.close(int(name))
 
 
 def _run_exit_handlers() -> None:
