@@ -5,10 +5,14 @@ BIN := $(VENV)/bin
 BENCH ?= full
 PROFILE ?= full
 ATTACK ?=
+WORKERS ?= 3
 MUSIC ?=
 LISTENS ?=
 
-.PHONY: demo serve test weights lint types docs bench torture release audit clean
+# Each process would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo serve test weights lint types docs bench torture release size audit clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -21,7 +25,7 @@ serve: $(VENV)/base
 	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
 test: lint types weights
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
 
 # The weights of musicnn, for the test that compares its numbers with TensorFlow's; it skips where PyPI is unreachable.
 weights: $(VENV)/dev
@@ -51,6 +55,12 @@ torture: $(VENV)/dev
 release: $(VENV)/release
 	rm -rf dist
 	$(BIN)/python release/make_release.py dist
+
+# What an installation without extras takes on disk, by package.
+size:
+	$(PYTHON) -m venv --clear build/size
+	build/size/bin/pip install -q -c constraints.txt .
+	build/size/bin/python release/install_size.py
 
 # Known vulnerabilities of the pinned dependencies, from PyPI; fails where it cannot be asked.
 audit: $(VENV)/release

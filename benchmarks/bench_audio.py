@@ -27,20 +27,18 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
 from signal import SIGILL
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import rfft
-from threadpoolctl import threadpool_limits
 
 from music import FORMATS, full_songs, in_format, music_files, repeat_file, seconds_of, synthesised_music
 from nearsong.audio import (
@@ -59,6 +57,7 @@ from nearsong.library.models.fit_encoder import fit_encoders
 from nearsong.model import SimilarityModel
 from nearsong.model.encoders import SongEncoder, encode_file, joined, read_encoder
 from nearsong.model.encoders.registry import DEFAULT_ENCODERS
+from timing import cpu, one_core, wall
 
 CACHE = Path(__file__).parent / ".music"
 TAUS = (1, 4)
@@ -133,34 +132,6 @@ def find_music(profile: str, folder: str | None, work: Path) -> Music:
         reason = "apt-get cannot fetch a soundtrack here; synthesised music is used"
         print(f"bench_audio: {reason}. Give a folder of yours with --music.", file=sys.stderr)
     return Music("synthesised", synthesised_music(work, sizes["songs"], sizes["seconds"]), work, sizes)
-
-
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Keep this process, and those it starts, to one core."""
-    if not hasattr(os, "sched_setaffinity"):
-        with threadpool_limits(limits=1):
-            yield
-        return
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cores)})
-    try:
-        with threadpool_limits(limits=1):
-            yield
-    finally:
-        os.sched_setaffinity(0, cores)
-
-
-def wall(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
-def cpu(work: Callable[[], object]) -> float:
-    start = process_time()
-    work()
-    return process_time() - start
 
 
 # ---- features

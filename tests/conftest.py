@@ -1,5 +1,6 @@
 """What tests of several packages share: a real Dask cluster, and a small music library that was trained."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -26,23 +27,70 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+SLOW_FILES = (
+    "torture/test_smoke.py",
+    "contracts/test_examples_and_docs.py",
+    "web/browser/",
+    "experiment/run/test_grid.py",
+    "cli/test_demo.py",
+    "web/jobs/test_queue.py",
+    "cli/test_product.py",
+    "contracts/test_release.py",
+    "library/scanning/test_fit_kill.py",
+    "library/scanning/test_scan_kill.py",
+    "web/service/test_postgres_service.py",
+    "contracts/test_site.py",
+    "library/test_library.py",
+    "library/test_library_changes.py",
+    "audio/test_newest_pyav.py",
+)
+"""Files that take longest, the longest first: they begin first, so that no worker has one left at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of slow files first."""
+
+    def turn(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((at for at, name in enumerate(SLOW_FILES) if name in path), len(SLOW_FILES))
+
+    items.sort(key=turn)
+
+
+def _made_by_one_worker(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that the first of several test processes fills; the others wait for it."""
+    base = factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = root / name
+    with open(root / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / f"{name}.made").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            (root / f"{name}.made").touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def styled_music(tmp_path_factory) -> Path:
     """A folder of music in three styles; read only."""
-    return music_library.make_music(tmp_path_factory.mktemp("music"))
+    return _made_by_one_worker(tmp_path_factory, "music", music_library.make_music)
 
 
 @pytest.fixture(scope="session")
 def trained_file(styled_music, tmp_path_factory) -> Path:
     """The library of that music after a scan, an import and a training; copy it before you change it."""
-    from nearsong.library import Library
 
-    folder = tmp_path_factory.mktemp("trained")
-    with Library.open(folder / "library.sqlite") as library:
-        library.scan(styled_music, workers=1)  # songs have the same numbers each time
-        library.import_listens(music_library.write_listens(folder / "listens.csv"))
-        library.train()
-    return folder / "library.sqlite"
+    def make(folder: Path) -> None:
+        from nearsong.library import Library
+
+        with Library.open(folder / "library.sqlite") as library:
+            library.scan(styled_music, workers=1)  # songs have the same numbers each time
+            library.import_listens(music_library.write_listens(folder / "listens.csv"))
+            library.train()
+
+    return _made_by_one_worker(tmp_path_factory, "trained", make) / "library.sqlite"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 from nearsong.audio.tags import Tags
 from nearsong.library import Library
 from nearsong.library.store import ScannedFile, Store
-from nearsong.library.store.plays import Play
+from nearsong.library.store.recorded.plays import Play
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 from nearsong.library import Library
 from nearsong.web.server import Server, configuration, listen
@@ -10,12 +11,18 @@ from nearsong.web.settings import ServeSettings
 
 
 class running:  # noqa: N801 - used as a function
-    """A server in a thread while a block runs; gives its address."""
+    """A server in a thread while a block runs; gives its address. With a certificate it speaks HTTPS."""
 
-    def __init__(self, library: Library, settings: ServeSettings) -> None:
+    def __init__(
+        self, library: Library, settings: ServeSettings, certificate: tuple[Path, Path] | None = None
+    ) -> None:
         self._listener = listen(settings)
         self.service = Service(library, settings)
-        self._server = Server(configuration(self.service), self.service)
+        config = configuration(self.service)
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            config.ssl_certfile, config.ssl_keyfile = certificate
+        self._server = Server(config, self.service)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
 
     def __enter__(self) -> str:
@@ -25,7 +32,7 @@ class running:  # noqa: N801 - used as a function
             assert self._thread.is_alive(), "the server has ended"
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.02)
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def __exit__(self, *_error: object) -> None:
         self._server.should_exit = True

@@ -1,4 +1,4 @@
-"""Names of artists and songs -> keys for comparing spellings; and text that can be stored and displayed."""
+"""Names of artists, songs and listeners -> keys for comparing spellings; text that can be stored and displayed."""
 
 import re
 import unicodedata
@@ -6,6 +6,9 @@ from functools import lru_cache
 
 MAX_TEXT_LENGTH = 500
 """Characters of a tag or file name that are used."""
+
+_INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode categories: controls, format characters (text direction among them), surrogates, separators."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ufeff]+")
@@ -195,6 +198,27 @@ def clean_text(text: str) -> str:
     """
     one_line = _CONTROLS.sub(" ", _SURROGATES.sub("\ufffd", text))
     return unicodedata.normalize("NFC", " ".join(one_line.split()))[:MAX_TEXT_LENGTH].strip()
+
+
+def visible_name(text: str) -> str:
+    r"""Return a name in composed Unicode (NFC) without invisible characters.
+
+    >>> visible_name(" Zoe\u0301 \x1b[31m\u202e ") == "Zo\u00e9 [31m"
+    True
+    """
+    visible = "".join(
+        " " if unicodedata.category(letter) in _INVISIBLE else letter for letter in unicodedata.normalize("NFC", text)
+    )
+    return " ".join(visible.split())
+
+
+def listener_key(name: str) -> str:
+    """Return what names of listeners are compared by: their visible letters, in any case.
+
+    >>> listener_key(" ZOE\u0308 ") == listener_key("zoë")
+    True
+    """
+    return visible_name(name).casefold()
 
 
 def count(n: float, singular: str, plural: str | None = None) -> str:

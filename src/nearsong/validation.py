@@ -5,13 +5,15 @@ Every message says what was given, why it cannot work and what to do.
 
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 MAX_LEARNED = 1e15
 """The largest number of a model, far beyond real ones: products with song vectors stay within single precision."""
@@ -53,13 +55,15 @@ def check_learned(array: Any, name: str, shape: tuple[int | None, ...], minimum:
         raise InvalidInputError(f"{name} has a NaN or a number outside {minimum:g} to {MAX_LEARNED:g}.")
 
 
-def check_square_relation(matrix: Any, n: int, name: str) -> sp.csr_array:
+def check_square_relation(matrix: Any, n: int, name: str) -> "sp.csr_array":
     """Return an ``n x n`` relation as canonical boolean CSR."""
     return check_relation(matrix, (n, n), name)
 
 
-def check_relation(matrix: Any, shape: tuple[int, int], name: str) -> sp.csr_array:
+def check_relation(matrix: Any, shape: tuple[int, int], name: str) -> "sp.csr_array":
     """Return a relation (non-zero = related) as canonical boolean CSR without explicit zeros."""
+    import scipy.sparse as sp  # a quarter of a second, for trainings only
+
     if not sp.issparse(matrix):
         matrix = np.asarray(matrix)
         if matrix.ndim != 2:
@@ -110,6 +114,8 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 def check_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[np.int64]:
     """Return ``n`` class labels, numbers or strings, as codes 0, 1, ... in sorted order of the classes."""
+    import scipy.sparse as sp
+
     if sp.issparse(y):
         raise InvalidInputError(f"{name} is a sparse matrix; a list of {n} labels, one per song, is needed.")
     labels = np.asarray(y)

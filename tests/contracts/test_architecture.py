@@ -25,6 +25,7 @@ FLOORS = {
         "atomic_write",
         "temporary",
         "process_files",
+        "lazy_names",
         "guarded_file",
     },
 }
@@ -38,6 +39,7 @@ LIBRARY_PACKAGES = (  # from the lowest up: a package imports those before it
     "models",
     "scanning",
     "listeners",
+    "accounts",
     "training",
     "answers",
     "browsing",
@@ -45,6 +47,7 @@ LIBRARY_PACKAGES = (  # from the lowest up: a package imports those before it
     "snapshot",
     "snapshot_cache",
     "maps",
+    "queries",
     "library",
     "__init__",
 )
@@ -70,7 +73,7 @@ IMPORTERS = {
     "usearch": {"library/neighbours/index.py"},
     "pyarrow": {"listens/parquet.py", "model/encoders/pretrained/vector_table.py"},
     "onnxruntime": {"model/encoders/pretrained/onnx.py"},
-    "matplotlib": {"experiment/report/figures.py"},
+    "matplotlib": {"experiment/report/drawing.py"},
     "dask": {"executor.py"},
     "distributed": {"executor.py"},
     "soundfile": {"audio/decode.py", "audio/write.py", "audio/convert.py"},
@@ -87,7 +90,9 @@ LARGER_PACKAGES: dict[str, str] = {"cli": "a module for each command"}
 
 MAX_LINES = 400
 MAX_COMPLEXITY = 15
-COMPLEX = {"most_violated": "one compiled kernel; dividing it costs a pass over memory"}
+COMPLEX = {
+    "most_violated": "one compiled kernel; dividing it costs a pass over memory",
+}
 
 
 def package_of(path: Path, source: Path = SOURCE) -> str:

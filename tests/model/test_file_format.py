@@ -335,3 +335,18 @@ def test_a_long_text_in_a_header_does_not_make_a_long_message(saved):
     with pytest.raises(ModelFileError, match="do not fit together") as caught:
         SimilarityModel.load(saved)
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("fact", ["name", "version"])
+def test_an_encoder_of_a_long_name_is_shown_shortened(saved, fact):
+    rewrite(saved, lambda header, arrays: ({**header, "encoder": {**header["encoder"], fact: "x" * 1_000}}, arrays))
+    with pytest.raises(EncoderNotInstalledError, match=r"x{40}") as caught:
+        SimilarityModel.load(saved)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_version_of_thousands_of_digits_is_shown_shortened(saved):
+    rewrite(saved, lambda header, arrays: ({**header, "version": 10**4_000}, arrays))
+    with pytest.raises(ModelFileError, match="written by a newer nearsong") as caught:
+        SimilarityModel.load(saved)
+    assert len(str(caught.value)) < 300 + len(str(saved))

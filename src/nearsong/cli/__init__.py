@@ -16,6 +16,7 @@ from nearsong.cli.demo import demo
 from nearsong.cli.encoders import encoders
 from nearsong.cli.experiment import experiment
 from nearsong.cli.find import find
+from nearsong.cli.listeners import listeners
 from nearsong.cli.listens import listens
 from nearsong.cli.map import map_
 from nearsong.cli.models import export, import_, models
@@ -35,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 _PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Library": {"scan": scan, "encoders": encoders, "listens": listens, "status": status},
+    "Library": {"scan": scan, "encoders": encoders, "listens": listens, "listeners": listeners, "status": status},
     "Music": {"similar": similar, "find": find, "playlist": playlist, "map": map_, "serve": serve},
     "Models": {"train": train, "evaluate": evaluate, "models": models, "export": export, "import": import_},
     "Demo and research": {"demo": demo, "experiment": experiment},

@@ -1,5 +1,6 @@
-"""``nearsong listens``: import, list and remove listening histories."""
+"""``nearsong listens``: import, pull, list and remove listening histories."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,8 +9,19 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from nearsong.cli.common import LibraryOption, format_date, open_library, output, plain_table, print_line, printable
+from nearsong.cli.common import (
+    LibraryOption,
+    confirmed,
+    format_date,
+    open_library,
+    output,
+    plain_table,
+    print_line,
+    printable,
+)
+from nearsong.cli.export import export, recorded_words
 from nearsong.cli.progress import show_progress
+from nearsong.cli.pull import pull
 from nearsong.names import count
 
 if TYPE_CHECKING:
@@ -22,30 +34,39 @@ STATES = {"imported": "imported", "replaced": "updated", "known": "already impor
 """State of a file -> how it is printed."""
 
 listens = typer.Typer(
-    help="Import, list and remove listening histories.",
+    help="Import, pull, list and remove listening histories.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+listens.command()(export)
+listens.add_typer(pull, name="pull")
 
 
 @listens.command(name="import")
 def import_(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders, in any mix of formats.")],
     format: Annotated[str | None, typer.Option(help="Format, if it is not recognised.")] = None,
-    user: Annotated[str, typer.Option(help="User name for files without one.")] = "me",
+    user: Annotated[
+        str | None, typer.Option(help="Whose listens these are, whatever name a file has.", show_default="me")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Import what --format loses without asking.")] = False,
     library: LibraryOption = None,
 ) -> None:
     """Import listening histories.
 
-    Reads Last.fm (CSV exports, the 360K and 1K collections), ListenBrainz, Spotify (account and extended), playlists
-    (M3U, M3U8, JSPF, XSPF), and any CSV, TSV, JSON or Parquet file with columns such as user, artist, title, plays or
-    timestamp. A file counts once; a newer version replaces the older one.
+    Reads Last.fm (CSV exports, pages of its API, the 360K, 1K and HetRec collections), Libre.fm, ListenBrainz,
+    Maloja, Pano Scrobbler, Spotify (account, extended, library), Apple Music, iTunes, YouTube Music, .scrobbler.log,
+    beets, Navidrome, playlists (M3U, M3U8, PLS, JSPF, XSPF), and any CSV, TSV, JSON or Parquet file with columns such
+    as user, artist, title, plays or timestamp. A file counts once; a newer version replaces the older one.
 
     For example:
 
         nearsong listens import lastfm.csv spotify/*.json playlists/
         nearsong listens import plays.tsv --user anna
     """
+    if format is not None and not yes and not _accepts_losses(paths, format):
+        print_line(output(), "Nothing was imported.")
+        return
     with open_library(library, create=True) as lib, show_progress() as progress:
         files = lib.import_listens(*paths, format=format, user=user, progress=progress, note=progress.note)
         report = lib.match_report([file.source for file in files if file.source is not None])
@@ -88,14 +109,37 @@ def remove(
 ) -> None:
     """Remove listening histories.
 
-    Plays recorded by the page and by players are one of them; a new one starts with the next play.
+    Plays, hearts, ratings and skips recorded by the page and by players are one of them; a new one starts with the
+    next play. `nearsong listens export` keeps a copy.
 
     For example: nearsong listens remove 3
     """
     with open_library(library) as lib:
+        is_recorded = any(history.id in ids and history.format == "played" for history in lib.listens())
+        recorded = f" ({recorded_words(lib.play_log.counts())} recorded by nearsong)" if is_recorded else ""
         lib.remove_listens(*ids)
     removed = count(len(set(ids)), "history", "histories")
-    print_line(output(), f"{removed} removed. Run `nearsong train` to learn from the rest.")
+    print_line(output(), f"{removed} removed{recorded}. Run `nearsong train` to learn from the rest.")
+
+
+def _accepts_losses(paths: Sequence[Path], format: str) -> bool:
+    """Ask whether to import tables that lack titles or times, since the format was named and not recognised."""
+    from nearsong.errors import ListensError
+    from nearsong.listens import find_listen_files, open_listens
+
+    losses: Counter[str] = Counter()
+    for path in find_listen_files(paths):
+        try:
+            losses.update(open_listens(path, format).losses)
+        except ListensError:
+            continue  # the import says why
+    if not losses:
+        return True
+    names = " ".join(str(path) for path in paths)
+    what = "; ".join(f"{count(n, 'file')}: {loss}" for loss, n in losses.items())
+    return confirmed(
+        f"As {format}, {what}. Import anyway?", f"nearsong listens import {names} --format {format} --yes"
+    )
 
 
 def _print_files(files: "Sequence[ImportedFile]", console: Console) -> None:
@@ -105,7 +149,12 @@ def _print_files(files: "Sequence[ImportedFile]", console: Console) -> None:
         if group:
             formats = ", ".join(sorted({file.format for file in group}))
             rows = count(sum(file.rows for file in group), "row")
-            print_line(console, f"{count(len(group), 'file')} {label} ({formats}): {rows}.")
+            files_done = count(len({file.path or file.name for file in group}), "file")
+            print_line(console, f"{files_done} {label} ({formats}): {rows}.")
+    left_out = sum((Counter(file.left_out) for file in files), Counter())
+    if left_out:
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in left_out.most_common())
+        print_line(console, f"Left out: {reasons}.")
     for file in files:
         if file.state == "failed":
             console.print(f"[yellow]skipped:[/] {escape(printable(file.reason))}", soft_wrap=True)

@@ -58,7 +58,9 @@ class StageProgress:
             self._tasks[stage] = self._bars.add_task(stage, total=total or None, completed=done, pace="", notes="")
             self._started[stage] = (time.monotonic(), done)
         notes = count(self._n_notes, "note") if self._n_notes else ""
-        self._bars.update(self._tasks[stage], completed=done, pace=self._pace(stage, done), notes=notes)
+        self._bars.update(
+            self._tasks[stage], completed=done, total=total or None, pace=self._pace(stage, done), notes=notes
+        )  # a total may be an estimate, which changes
         tenth = 10 * done // total if total else 0
         if not self._bars.console.is_terminal and self._tenths.get(stage) != tenth:
             self._tenths[stage] = tenth

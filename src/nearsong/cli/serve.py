@@ -1,6 +1,7 @@
 """``nearsong serve``: the library as a web page and an API."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,8 +43,9 @@ def serve(
 ) -> None:
     """Serve the library as a web page, an API and a server for music players.
 
-    By default only this computer can reach it. Any other address needs a token: `--token`, or better NEARSONG_TOKEN
-    in the environment, which other users of this computer cannot see.
+    By default only this computer can reach it. Any other address needs listeners who log in (`nearsong listeners
+    add`), or a token: `--token`, or better NEARSONG_TOKEN in the environment, which other users of this computer
+    cannot see.
 
     For example:
 
@@ -65,9 +67,11 @@ def serve(
         secure_cookie=secure_cookie,
         verbose=log,
         trusted_proxies=tuple(trusted_proxy or ()),
+        has_accounts=True,  # to be seen in the library
     )
     console = output()
     with open_library(library, create=True) as lib:
+        settings = replace(settings, has_accounts=bool(lib.accounts.list()))
         if lib.is_new:
             print_line(console, f"Created an empty library: {lib.name}")
         run(lib, settings, say=lambda text: print_line(console, text), browser=browser)

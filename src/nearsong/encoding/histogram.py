@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
-from nearsong.encoding.codebook import Codebook
+from nearsong.encoding.codewords import Codewords
 from nearsong.encoding.frames import check_frames
 from nearsong.encoding.nearest import CodewordSearch
 from nearsong.errors import InvalidInputError
@@ -22,7 +21,7 @@ class TopTauHistogram:
     Parameters
     ----------
     codebook : Codebook
-        Fitted; fitting it further has no effect here.
+        Fitted, or its `Codewords`; fitting it further has no effect here.
     tau : int, default=1
         Codewords each frame is counted for. 1 is plain vector quantization.
     threads : int, default=1
@@ -43,7 +42,7 @@ class TopTauHistogram:
 
     Examples
     --------
-    >>> codebook = Codebook.from_arrays(mean=[0.0], scale=[1.0], codewords=[[0.0], [10.0], [-4.0]])
+    >>> codebook = Codewords.from_arrays(mean=[0.0], scale=[1.0], codewords=[[0.0], [10.0], [-4.0]])
     >>> song = [[1.0], [6.0], [-3.0], [-4.0]]
     >>> TopTauHistogram(codebook).transform([song])
     array([[0.25, 0.25, 0.5 ]])
@@ -51,8 +50,8 @@ class TopTauHistogram:
     array([[0.5  , 0.125, 0.375]])
     """
 
-    def __init__(self, codebook: Codebook, tau: int = 1, *, threads: int = 1) -> None:
-        check_is_fitted(codebook, "codewords_")
+    def __init__(self, codebook: Codewords, tau: int = 1, *, threads: int = 1) -> None:
+        codebook.check_fitted()
         self.n_codewords, self.n_features = codebook.codewords_.shape
         self.tau = self._check_tau(tau)
         self.threads = check_count(threads, "threads")
@@ -158,7 +157,7 @@ class HistogramCounter:
 
     Examples
     --------
-    >>> codebook = Codebook.from_arrays(mean=[0.0], scale=[1.0], codewords=[[0.0], [10.0]])
+    >>> codebook = Codewords.from_arrays(mean=[0.0], scale=[1.0], codewords=[[0.0], [10.0]])
     >>> counter = TopTauHistogram(codebook).counter()
     >>> counter.add([[1.0], [2.0]])
     >>> counter.add([[9.0], [3.0]])

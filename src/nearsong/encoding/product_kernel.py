@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from nearsong.encoding.non_negative import refuse_negative
+from nearsong.encoding.non_negative import refuse_negative, root
 from nearsong.types import FloatArray
 
 
@@ -30,13 +30,12 @@ class ProductKernelMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Check the histograms, of shape (n_songs, n_codewords), and remember how long they are."""
-        refuse_negative(validate_data(self, X, dtype=np.float64), self)
+        refuse_negative(validate_data(self, X, dtype=np.float64), type(self).__name__)
         return self
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return the square roots of histograms, both of shape (n_songs, n_codewords)."""
-        roots: FloatArray = np.sqrt(refuse_negative(self._checked(X), self))
-        return roots
+        return root(self._checked(X), type(self).__name__)
 
     def inverse_transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return the histograms of mapped songs, both of shape (n_songs, n_codewords)."""

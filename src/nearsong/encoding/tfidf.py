@@ -33,7 +33,7 @@ class TfIdf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
         """Learn the weights from training histograms of shape (n_songs, n_codewords)."""
-        histograms = refuse_negative(validate_data(self, X, dtype=np.float64), self)
+        histograms = refuse_negative(validate_data(self, X, dtype=np.float64), type(self).__name__)
         n_using = np.count_nonzero(histograms, axis=0)
         self.idf_: FloatArray = np.log(len(histograms) / np.where(n_using > 0, n_using, len(histograms)))
         return self
@@ -41,7 +41,7 @@ class TfIdf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return weighted histograms, of the same shape (n_songs, n_codewords)."""
         check_is_fitted(self)
-        histograms = refuse_negative(validate_data(self, X, dtype=np.float64, reset=False), self)
+        histograms = refuse_negative(validate_data(self, X, dtype=np.float64, reset=False), type(self).__name__)
         return histograms * self.idf_
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from nearsong.atomic_write import atomic_write
 from nearsong.errors import InvalidInputError, ModelFileError
@@ -145,11 +144,11 @@ def _read(file: Any, path: str) -> tuple[dict[str, Any], dict[str, npt.NDArray[A
 
 
 def _other_version(path: str, version: Any) -> ModelFileError:
+    shown = str(version)[:40]
     if isinstance(version, int) and version > VERSION:
         return ModelFileError(
-            f"{path}: has format {version}, written by a newer nearsong; this one reads {VERSION}, so upgrade it."
+            f"{path}: has format {shown}, written by a newer nearsong; this one reads {VERSION}, so upgrade it."
         )
-    shown = str(version)[:40]
     return ModelFileError(f"{path}: has format {shown!r}, which this nearsong does not read; train it again.")
 
 
@@ -179,6 +178,8 @@ def checksum(header: Mapping[str, Any], arrays: Arrays) -> str:
 
 def fingerprint(vectors: npt.NDArray[Any], *relations: Any) -> str:
     """Return a hash of training data: the same for the same songs and the same relations."""
+    import scipy.sparse as sp  # trainings only; readers need none
+
     digest = hashlib.sha256()
     _add_array(digest, "histograms", vectors)
     for relation in relations:

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Union
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.decomposition import PCA
 
 from nearsong.errors import InvalidInputError
 from nearsong.model.encoders import SongEncoder
 from nearsong.model.file_format import Arrays
 from nearsong.model.fusion import Fusion
-from nearsong.model.listener_space import ListenerSpace
 from nearsong.model.listener_space.ordered_products import PackedMatrix, ordered_product
 from nearsong.model.projector import Artists, Projector
 from nearsong.types import FloatArray
 from nearsong.validation import check_learned
+
+if TYPE_CHECKING:
+    from nearsong.model.listener_space import ListenerSpace
 
 MAX_SOUND_DIMENSIONS = 128
 """Dimensions of an embedding by sound alone, at most."""
@@ -48,6 +49,8 @@ class SoundSpace:
             raise InvalidInputError(
                 f"{len(phi)} song(s) all sound the same; at least two different songs are needed."
             )
+        from sklearn.decomposition import PCA  # a second to load, and needed here only
+
         pca = PCA(n_components=SOUND_VARIANCE_SHARE, svd_solver="full").fit(phi)
         return cls(np.ascontiguousarray(pca.components_[:MAX_SOUND_DIMENSIONS].T, dtype=np.float64))
 
@@ -71,26 +74,26 @@ class FusedProjector(Projector):
 
     kind: ClassVar[str] = "fused"
     fusion: Fusion
-    space: SoundSpace | ListenerSpace
+    space: Union[SoundSpace, "ListenerSpace"]
 
     @property
     def rank(self) -> int:
         """Length of an embedding."""
-        if isinstance(self.space, ListenerSpace):
+        if not isinstance(self.space, SoundSpace):
             return int(self.space.maps_.n_dimensions)
         return int(self.space.basis.shape[1])
 
     @property
     def is_zero(self) -> bool:
         """Whether all songs have the same embedding."""
-        if isinstance(self.space, ListenerSpace):
+        if not isinstance(self.space, SoundSpace):
             return bool(self.space.maps_.is_zero)
         return not self.space.basis.any()
 
     @property
     def uses_artists(self) -> bool:
         """Whether songs of a database are drawn to the mean of their artist's songs."""
-        return isinstance(self.space, ListenerSpace) and self.space.centroid_share > 0
+        return not isinstance(self.space, SoundSpace) and self.space.centroid_share > 0
 
     def check(self, encoder: SongEncoder) -> None:
         """Raise if the encoder's parts are not those that were fused."""
@@ -98,7 +101,7 @@ class FusedProjector(Projector):
         own = tuple(zip(self.fusion.names, self.fusion.sizes, strict=True))
         if parts != own:
             raise InvalidInputError("a fusion and the encoder disagree on the parts of a song vector.")
-        width = self.space.n_features_in_ if isinstance(self.space, ListenerSpace) else len(self.space.basis)
+        width = self.space.n_features_in_ if not isinstance(self.space, SoundSpace) else len(self.space.basis)
         if width != self.fusion.n_dimensions:
             raise InvalidInputError("a fusion and its space disagree on the length of phi.")
 
@@ -113,7 +116,7 @@ class FusedProjector(Projector):
     def project_database(self, encoder: SongEncoder, vectors: FloatArray, artists: Artists) -> FloatArray:
         """Return the embeddings (n_songs, rank) of songs of a database, drawn to their artist's mean."""
         phi = self.phi(encoder, vectors)
-        if isinstance(self.space, ListenerSpace):
+        if not isinstance(self.space, SoundSpace):
             return self.space.transform_database(phi, artists)
         return self.space.transform(phi)
 
@@ -121,12 +124,12 @@ class FusedProjector(Projector):
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of fusion and space."""
-        listeners = self.space.parameters() if isinstance(self.space, ListenerSpace) else None
+        listeners = self.space.parameters() if not isinstance(self.space, SoundSpace) else None
         return {"fusion": self.fusion.parameters(), "listener_space": listeners}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays of fusion and space."""
-        space = self.space.arrays() if isinstance(self.space, ListenerSpace) else {"basis": self.space.basis}
+        space = self.space.arrays() if not isinstance(self.space, SoundSpace) else {"basis": self.space.basis}
         return {f"fusion_{name}": array for name, array in self.fusion.arrays().items()} | {
             f"space_{name}": array for name, array in space.items()
         }
@@ -137,7 +140,11 @@ class FusedProjector(Projector):
         fusion = Fusion.from_arrays(parameters["fusion"], _with_prefix(arrays, "fusion_"))
         own = _with_prefix(arrays, "space_")
         facts = parameters["listener_space"]
-        return cls(fusion, SoundSpace(own["basis"]) if facts is None else ListenerSpace.from_arrays(facts, own))
+        if facts is None:
+            return cls(fusion, SoundSpace(own["basis"]))
+        from nearsong.model.listener_space import ListenerSpace  # loads scikit-learn
+
+        return cls(fusion, ListenerSpace.from_arrays(facts, own))
 
 
 def _with_prefix(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -6,15 +6,14 @@ The only module that combines the stages. A model is an encoder, a projector and
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Optional, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.audio import DeltaMFCC
-from nearsong.encoding import Codebook
+from nearsong.encoding import Codewords
 from nearsong.errors import AudioError, InvalidInputError
-from nearsong.metric import MetricLearningToRank
 from nearsong.model.encoders import CodewordEncoder, EncodedFile, Quantizer, SongEncoder, joined
 from nearsong.model.encoders.registry import build_encoder
 from nearsong.model.file_format import fingerprint, load_bytes, load_file, save_file, to_bytes
@@ -23,6 +22,9 @@ from nearsong.model.projection import Projection, learn_projection
 from nearsong.model.projector import MetricProjector, Projector
 from nearsong.types import FloatArray
 from nearsong.validation import check_positive
+
+if TYPE_CHECKING:
+    from nearsong.metric import MetricLearningToRank
 
 Path = str | os.PathLike[str]
 
@@ -93,7 +95,7 @@ class SimilarityModel:
     @classmethod
     def learn(
         cls,
-        encoder: SongEncoder | Codebook,
+        encoder: SongEncoder | Codewords,
         songs: Any,
         relevant: Any = None,
         ignored: Any = None,
@@ -101,7 +103,7 @@ class SimilarityModel:
         tau: int = 1,
         apply_phi: bool = True,
         explained_variance: float = 0.95,
-        learner: MetricLearningToRank | None = None,
+        learner: Optional["MetricLearningToRank"] = None,
         features: DeltaMFCC | None = None,
         trained_on: Mapping[str, Any] | None = None,
     ) -> Self:
@@ -129,7 +131,7 @@ class SimilarityModel:
         trained_on : mapping, optional
             Anything to store with the model (JSON).
         """
-        if isinstance(encoder, Codebook):
+        if isinstance(encoder, Codewords):
             encoder = CodewordEncoder(Quantizer(encoder, tau), features or DeltaMFCC())
         is_encoded = isinstance(songs, np.ndarray) and songs.ndim == 2
         vectors = encoder.check(songs) if is_encoded else encoder.encode_all(songs)

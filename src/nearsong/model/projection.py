@@ -5,18 +5,18 @@ sum, so it stays one Mahalanobis metric over all song vectors and one Euclidean 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.decomposition import PCA
 
 from nearsong.errors import InvalidInputError
-from nearsong.metric import MetricLearningToRank
 from nearsong.model.encoders import SongEncoder
 from nearsong.types import FloatArray
 from nearsong.validation import check_in_range, check_learned, check_positive, check_vectors
+
+if TYPE_CHECKING:
+    from nearsong.metric import MetricLearningToRank
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,9 +87,9 @@ def learn_projection(
     encoder: SongEncoder | None = None,
     apply_phi: bool = True,
     explained_variance: float = 0.95,
-    learner: MetricLearningToRank | None = None,
+    learner: Optional["MetricLearningToRank"] = None,
     encoder_index: int = 0,
-) -> tuple[Projection, MetricLearningToRank | None]:
+) -> tuple[Projection, Optional["MetricLearningToRank"]]:
     """Learn a projection from the vectors of the training songs.
 
     Parameters
@@ -115,6 +115,11 @@ def learn_projection(
     fitted : MetricLearningToRank or None
         The learner after fitting; None for a native projection.
     """
+    from sklearn.base import clone  # a second to load, and needed here only
+    from sklearn.decomposition import PCA
+
+    from nearsong.metric import MetricLearningToRank
+
     rows = check_vectors(vectors, "vectors")
     share = check_in_range(explained_variance, "explained_variance", 0.0, 1.0)
     mapped = encoder.phi(rows) if encoder is not None and apply_phi else rows

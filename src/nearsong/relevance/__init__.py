@@ -1,6 +1,17 @@
 """Play counts -> artist neighbours -> relevant songs (paper II-A)."""
 
-from nearsong.relevance.jaccard import jaccard_neighbors
-from nearsong.relevance.relevant_sets import relevant_songs
+from typing import TYPE_CHECKING
 
-__all__ = ["jaccard_neighbors", "relevant_songs"]
+from nearsong.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from nearsong.relevance.jaccard import jaccard_neighbors as jaccard_neighbors
+    from nearsong.relevance.relevant_sets import relevant_songs as relevant_songs
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "jaccard": ["jaccard_neighbors"],
+        "relevant_sets": ["relevant_songs"],
+    },
+)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nearsong.errors import DatasetError
 from nearsong.experiment import Dataset
 from nearsong.experiment.dataset.listens import read_listens
-from nearsong.listens import tables
+from nearsong.listens.tables import strict_table
 
 
 def write(folder, name, text):
@@ -45,7 +45,7 @@ def test_the_matrix_is_the_sum_over_rows_whatever_the_block(tmp_path_factory, ro
     path = tmp_path_factory.mktemp("listens") / "listens.csv"
     path.write_text("".join(f"{u},{a},{n}\n" for u, a, n in [("user", "artist", "plays"), *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "BATCH_ROWS", block)
+        patch.setattr(strict_table, "BATCH_ROWS", block)
         listens = read_listens(path, ["abba", "cream"])
     sums = Counter()
     for user, artist, plays in rows:
@@ -83,7 +83,7 @@ def test_all_spellings_of_a_file_of_listens_are_read_alike(folder, name):
 
 
 def test_a_file_longer_than_a_block_is_read_completely(folder):
-    rows = 3 * tables.BATCH_ROWS + 17
+    rows = 3 * strict_table.BATCH_ROWS + 17
     text = "user,artist,plays\n" + "".join(f"u{i},cream,{i + 1}\n" for i in range(rows))
     listens = read_listens(write(folder, "listens.csv.gz", text), ["cream"])
     assert listens.plays.toarray().ravel().tolist() == list(range(1, rows + 1))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearsong.experiment.report import figures
+from nearsong.experiment.report import drawing, figures
 from nearsong.experiment.report.html import figure as inlined
 from nearsong.experiment.report.map import dense_regions, position_labels, song_groups, songs_on_map, tsne_map
 from nearsong.experiment.report.reading import Showcase
@@ -38,7 +38,7 @@ def songs(n, genre=("a", "b")):
 
 def test_the_comparison_writes_every_method_and_mean(tmp_path):
     rows = [method("best", 0.81234, 0.7, paper=0.8, learned=True), method("other", 0.6)]
-    svg = figures.save(figures.comparison_figure(rows, [("Random", "known", 0.5)]), tmp_path, "comparison")
+    svg = drawing.save(figures.comparison_figure(rows, [("Random", "known", 0.5)]), tmp_path, "comparison")
     assert {"best", "other", "0.812", "0.700", "0.600", "Random", "paper"} <= set(texts(svg))
     assert "nan" not in texts(svg)
     assert (tmp_path / "comparison.png").read_bytes().startswith(b"\x89PNG")
@@ -47,7 +47,7 @@ def test_the_comparison_writes_every_method_and_mean(tmp_path):
 
 def test_without_a_second_database_or_paper_neither_is_named(tmp_path):
     rows = [method("only", 0.7, std=NAN)]
-    found = texts(figures.save(figures.comparison_figure(rows, []), tmp_path, "comparison"))
+    found = texts(drawing.save(figures.comparison_figure(rows, []), tmp_path, "comparison"))
     assert "unseen artists" not in found
     assert "paper" not in found
 
@@ -86,14 +86,14 @@ def test_titles_with_dollars_tags_and_foreign_letters_are_drawn_as_they_are(tmp_
     showcase.title[:] = titles
     region = dense_regions(points, ["a"] * 4, showcase.artist, 1.8)[0]
     drawn = figures.close_up_figure(showcase, range(4), points, region, ["a"] * 4, ["a"])
-    svg = figures.save(drawn, tmp_path, "close_up")
+    svg = drawing.save(drawn, tmp_path, "close_up")
     assert "<script>" not in svg
     assert {f"artist {i} – {titles[i]}" for i in region.songs} == set(texts(svg))
 
 
 def test_drawing_leaves_the_callers_settings_alone(tmp_path):
     before = dict(matplotlib.rcParams)
-    figures.save(figures.comparison_figure([method("only", 0.7)], []), tmp_path, "comparison")
+    drawing.save(figures.comparison_figure([method("only", 0.7)], []), tmp_path, "comparison")
     assert dict(matplotlib.rcParams) == before
 
 
@@ -103,7 +103,7 @@ def test_maps_frame_and_number_their_regions(tmp_path):
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 40
     regions = dense_regions(points, groups, [f"artist {i}" for i in range(120)], 1.8)
     assert sorted(region.group for region in regions) == ["a", "b", "c"]
-    svg = figures.save(figures.map_figure([("Map", points)], groups, ["a", "b", "c"], regions), tmp_path, "map")
+    svg = drawing.save(figures.map_figure([("Map", points)], groups, ["a", "b", "c"], regions), tmp_path, "map")
     assert {"1", "2", "3", "Map"} <= set(texts(svg))
     assert "data:image/png;base64," in svg  # thousands of points stay one image
 

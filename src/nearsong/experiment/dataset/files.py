@@ -1,4 +1,4 @@
-"""Tables of a data set -> their rows, read by :mod:`nearsong.listens.strict_table`; errors name file and line."""
+"""Tables of a data set -> their rows, read by :mod:`nearsong.listens.tables.strict_table`; errors name the line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nearsong.errors import DatasetError, ListensError
 from nearsong.listens.sources import SourceFile
-from nearsong.listens.strict_table import StrictTable
+from nearsong.listens.tables.strict_table import StrictTable
 
 
 def find_one(folder: Path, names: Sequence[str]) -> Path | None:

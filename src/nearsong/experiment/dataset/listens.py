@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from nearsong.errors import DatasetError
 from nearsong.experiment.dataset.files import find_one, header_of, listens_errors
 from nearsong.listens.sources import SourceFile
-from nearsong.listens.strict_table import StrictTable
+from nearsong.listens.tables.strict_table import StrictTable
 from nearsong.names import artist_key
 
 NAMES = tuple(

@@ -1,22 +1,16 @@
-"""Tables of a run -> figures; the only module that uses matplotlib.
+"""Tables of a run -> figures.
 
-Every function takes records of ``tables.py`` and returns a ``Figure``; ``save`` writes it as PNG and SVG and returns
-the SVG. Colours are colour-blind safe. Text is never parsed as mathematics, even if a title has dollar signs.
+Every function takes records of ``tables.py`` and returns a ``Figure`` for ``drawing.save``. Colours are colour-blind
+safe. Text is never parsed as mathematics, even if a title has dollar signs.
 """
 
-import io
 import math
-import warnings
-from collections.abc import Callable, Sequence
-from functools import wraps
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure as Figure
-from matplotlib.lines import Line2D
 
+from nearsong.experiment.report.drawing import Figure, Line2D, styled
 from nearsong.experiment.report.map import Points, Region, position_labels, shortened
 from nearsong.experiment.report.reading import Row, Showcase
 from nearsong.experiment.report.style import (
@@ -28,7 +22,6 @@ from nearsong.experiment.report.style import (
     INK,
     LINE,
     LOSS_COLOURS,
-    MATPLOTLIB_STYLE,
     OTHERS,
     PAPER,
     RAMP,
@@ -39,45 +32,7 @@ _DASHED = (0, (4, 3))
 _MARKERS = "os^DvP"
 
 
-def _styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Run a drawing function in the style of the report without changing the caller's settings."""
-
-    @wraps(draw)
-    def styled(*args: Any, **kwargs: Any) -> Figure:
-        with matplotlib.rc_context(MATPLOTLIB_STYLE):
-            return draw(*args, **kwargs)
-
-    return styled
-
-
-def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write ``name.png`` and ``name.svg`` into a folder and return the SVG; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : Figure
-    folder : Path
-        An existing folder.
-    name : str
-
-    Returns
-    -------
-    str
-        The SVG's text.
-    """
-    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    with matplotlib.rc_context({**MATPLOTLIB_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-        # The font may lack the script of a title: then the PNG shows boxes, but the SVG is right.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-        figure.savefig(folder / f"{name}.png", dpi=160, metadata={"Software": None})
-        text = io.StringIO()
-        figure.savefig(text, format="svg", dpi=200, metadata=nothing)
-    (folder / f"{name}.svg").write_text(text.getvalue(), encoding="utf-8")
-    return text.getvalue()
-
-
-@_styled
+@styled
 def comparison_figure(rows: Sequence[Row], references: Sequence[tuple[str, str, float]]) -> Figure:
     """Draw the test AUC of each method as dots with error bars, one colour per database.
 
@@ -148,7 +103,7 @@ def _draw_references(axes: Any, references: Sequence[tuple[str, str, float]]) ->
                       textcoords="offset points", va="bottom", size=8.5, color=FAINT)  # fmt: skip
 
 
-@_styled
+@styled
 def grid_figure(panels: Sequence[tuple[str, Sequence[Row]]]) -> Figure:
     """Draw test AUC against codebook size, one line per tau, one panel per method.
 
@@ -199,7 +154,7 @@ def _ordered_legend(figure: Figure, title: str, names: Sequence[str], colours: S
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), handlelength=1.6, columnspacing=1.2)
 
 
-@_styled
+@styled
 def dimension_figure(rows: Sequence[Row]) -> Figure:
     """Draw effective dimension against tau, one line per codebook size."""
     figure = Figure(figsize=(WIDTH, 3.3), layout="constrained")
@@ -221,7 +176,7 @@ def dimension_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def curve_figure(rows: Sequence[Row], native: dict[str, float], native_name: str) -> Figure:
     """Draw test AUC against the number of training artists for both databases, with the native AUC dashed.
 
@@ -258,7 +213,7 @@ def curve_figure(rows: Sequence[Row], native: dict[str, float], native_name: str
     return figure
 
 
-@_styled
+@styled
 def fitting_figure(chosen: Sequence[Row], fits: Sequence[Row]) -> Figure:
     """Draw validation AUC, rounds and seconds per fit against C, one line per loss."""
     figure = Figure(figsize=(WIDTH, 2.75), layout="constrained")
@@ -295,7 +250,7 @@ def _power(exponent: int) -> str:
     return f"{10.0**exponent:g}" if -3 <= exponent <= 3 else f"1e{exponent}"
 
 
-@_styled
+@styled
 def map_figure(
     layouts: Sequence[tuple[str, Points]], groups: Sequence[str], order: Sequence[str], regions: Sequence[Region]
 ) -> Figure:
@@ -348,7 +303,7 @@ def _bare(axes: Any) -> None:
     axes.set_aspect("equal", adjustable="datalim")
 
 
-@_styled
+@styled
 def close_up_figure(
     showcase: Showcase,
     songs: Sequence[int],

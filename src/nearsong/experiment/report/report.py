@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearsong.experiment.methods.registry import REPORTED
-from nearsong.experiment.report import figures, html, tables
+from nearsong.experiment.report import drawing, figures, html, tables
 from nearsong.experiment.report import wording as words
 from nearsong.experiment.report.beyond import beyond_section, beyond_words
 from nearsong.experiment.report.html import Html
@@ -38,9 +38,9 @@ class Report:
         self.sections.append((title, anchor))
         self.add(html.heading(title, anchor))
 
-    def figure(self, drawn: figures.Figure, name: str, caption: str) -> None:
+    def figure(self, drawn: drawing.Figure, name: str, caption: str) -> None:
         """Write a figure and append it to the page."""
-        self.add(html.figure(figures.save(drawn, self.out / "figures", name), name, caption))
+        self.add(html.figure(drawing.save(drawn, self.out / "figures", name), name, caption))
 
     def csv(self, name: str, table: Sequence[Row]) -> None:
         """Write a table as CSV, unless it is empty."""
@@ -66,7 +66,7 @@ def write_report(run_folder: str | Path, out: str | Path | None = None) -> Path:
     Raises
     ------
     InvalidInputError
-        If the folder is not a run folder, or has no finished results.
+        If the folder is not a run folder, has no finished results, or matplotlib is not installed.
 
     Examples
     --------
@@ -76,6 +76,7 @@ def write_report(run_folder: str | Path, out: str | Path | None = None) -> Path:
     nearsong.errors.InvalidInputError: Folder not found: no-such-run
     """
     run = read_run(run_folder)
+    drawing.check_matplotlib()
     showcase, warning = read_showcase(run_folder)
     report = Report(Path(run_folder) / "report" if out is None else Path(out))
     for folder in ("figures", "tables"):

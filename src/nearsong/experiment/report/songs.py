@@ -3,7 +3,7 @@
 import math
 from typing import Protocol
 
-from nearsong.experiment.report import figures, html
+from nearsong.experiment.report import drawing, figures, html
 from nearsong.experiment.report import map as report_map
 from nearsong.experiment.report import wording as words
 from nearsong.experiment.report.html import Html
@@ -21,7 +21,7 @@ class ReportWriter(Protocol):
     def section(self, title: str, anchor: str) -> None:
         """Begin a section."""
 
-    def figure(self, drawn: figures.Figure, name: str, caption: str) -> None:
+    def figure(self, drawn: drawing.Figure, name: str, caption: str) -> None:
         """Write a figure and append it to the page."""
 
     def csv(self, name: str, table: list[Row]) -> None:

@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.audio import DeltaMFCC, FrameFeatures, Frames
-from nearsong.encoding import Codebook, ProductKernelMap, TopTauHistogram
+from nearsong.encoding import Codewords, TopTauHistogram
+from nearsong.encoding.non_negative import root
 from nearsong.errors import InvalidInputError
 from nearsong.model.encoders.base import SongEncoder
 from nearsong.model.encoders.sampled import features_of
 from nearsong.model.encoders.sound_words import describe
 from nearsong.model.file_format import Arrays
 from nearsong.types import FloatArray
-from nearsong.validation import check_count
+from nearsong.validation import check_count, check_vectors
 
 MAX_CODEWORDS = 1024
 """The paper's best codebook size."""
@@ -38,14 +38,14 @@ OUTGROWN_FACTOR = 4
 class Quantizer:
     """A codebook and tau, the number of codewords a frame counts for: turns frames into a histogram."""
 
-    codebook: Codebook
+    codebook: Codewords
     tau: int = 1
 
     def __post_init__(self) -> None:
-        check_is_fitted(self.codebook, "codewords_")
+        self.codebook.check_fitted()
         learned = [getattr(self.codebook, f"{name}_") for name in ("mean", "scale", "codewords", "counts")]
         # a copy, as the caller may continue to fit the codebook, and a metric is only valid for these codewords
-        object.__setattr__(self, "codebook", Codebook.from_arrays(*learned))
+        object.__setattr__(self, "codebook", Codewords.from_arrays(*learned))
         object.__setattr__(self, "_histogram", TopTauHistogram(self.codebook, self.tau))
         object.__setattr__(self, "tau", int(self.tau))
 
@@ -144,14 +144,14 @@ class CodewordEncoder(SongEncoder):
         frames = np.concatenate(songs)
         size = codebook_size(len(frames))
         try:
-            codebook = Codebook(size, random_state=seed).fit(frames)
+            codebook = Codewords(size, random_state=seed).fit(frames)
         except InvalidInputError as error:  # silence, or hardly any sound
             n_distinct = len(np.unique(frames, axis=0))
             while size > n_distinct:
                 size //= 2
             if size < MIN_CODEWORDS:
                 raise InvalidInputError("There is too little sound to learn a codebook. Scan more music.") from error
-            codebook = Codebook(size, random_state=seed).fit(frames)
+            codebook = Codewords(size, random_state=seed).fit(frames)
         return cls(Quantizer(codebook), features_of(DeltaMFCC, features))
 
     def is_outgrown(self, n_fitted: int, n_songs: int) -> bool:
@@ -179,14 +179,14 @@ class CodewordEncoder(SongEncoder):
     @classmethod
     def build(cls, parameters: Mapping[str, Any], arrays: Arrays, features: FrameFeatures) -> Self:
         """Return the encoder that parameters and arrays describe."""
-        codebook = Codebook.from_arrays(arrays["mean"], arrays["scale"], arrays["codewords"], arrays.get("counts"))
+        codebook = Codewords.from_arrays(arrays["mean"], arrays["scale"], arrays["codewords"], arrays.get("counts"))
         return cls(Quantizer(codebook, check_count(parameters["tau"], "tau")), features_of(DeltaMFCC, features))
 
     # ---- comparing
 
     def phi(self, vectors: FloatArray) -> FloatArray:
         """Return square roots: their inner product is the probability product kernel."""
-        return np.asarray(ProductKernelMap().transform(vectors), dtype=np.float64)
+        return root(check_vectors(vectors, "vectors"), "ProductKernelMap")
 
     def check(self, vectors: Any) -> FloatArray:
         """Return histograms if their shares are at least 0 and sum to 1, or raise."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nearsong.audio import DeltaMFCC, FrameFeatures, Frames
 from nearsong.baselines.mixture import fit_mixture
-from nearsong.encoding import Codebook
+from nearsong.encoding import Codewords
 from nearsong.encoding.fisher import ColumnScores, FisherVector, Whitening, signed_root
 from nearsong.encoding.frames import check_frames
 from nearsong.errors import InvalidInputError
@@ -132,7 +132,7 @@ class FisherEncoder(SampledEncoder):
         whitening = self.fisher.whitening
         centres = whitening.restore(self.fisher.means) - whitening.mean
         counts = np.round(1e6 * self.fisher.weights).astype(np.int64)
-        codebook = Codebook.from_arrays(whitening.mean, np.ones(len(whitening.mean)), centres, counts)
+        codebook = Codewords.from_arrays(whitening.mean, np.ones(len(whitening.mean)), centres, counts)
         words = describe(codebook, self.features)
         n_axes = self.fisher.means.shape[1]
         return [f"{sound} ({kind})" for kind in ("average", "variety") for sound in words for _ in range(n_axes)]

@@ -11,7 +11,7 @@ from nearsong.model.encoders.chroma import ChromaEncoder
 from nearsong.model.encoders.codewords import CodewordEncoder
 from nearsong.model.encoders.fisher import FisherEncoder
 from nearsong.model.encoders.gaussian import GaussianEncoder
-from nearsong.model.encoders.joined import JoinedEncoder, arrays_of_member
+from nearsong.model.encoders.joined_encoder import JoinedEncoder, arrays_of_member
 from nearsong.model.encoders.pretrained.musicnn import MusicnnEncoder
 from nearsong.model.encoders.pretrained.musicnn_mel import MusicnnMel
 from nearsong.model.encoders.pretrained.onnx import OnnxEncoder
@@ -59,6 +59,9 @@ FEATURES: dict[str, type[FrameFeatures]] = {
 DEFAULT_ENCODERS = tuple(name for name, encoder in ENCODERS.items() if encoder.is_default)
 """The encoders of a new library, unless others are chosen: what sound alone pays for with hardly any time."""
 
+MAX_SHOWN_CHARACTERS = 40
+"""How much of a word in a model file an error quotes: a forged one may be of any length."""
+
 PART_WORDS: dict[str, str] = {
     part: words
     for encoder in (*ENCODERS.values(), *OPTIONAL_ENCODERS.values())
@@ -96,11 +99,16 @@ def _build(facts: Mapping[str, Any], arrays: Arrays) -> SongEncoder:
     features = FEATURES.get(facts["features"]["name"])
     if encoder is None or features is None or encoder.version != facts["version"]:
         raise EncoderNotInstalledError(
-            f"The model needs version {facts['version']} of the encoder {facts['name']!r}, which this nearsong does "
-            "not have. Upgrade nearsong, or train a model with other encoders."
+            f"The model needs version {_short(facts['version'])} of the encoder {_short(facts['name'])!r}, which "
+            "this nearsong does not have. Upgrade nearsong, or train a model with other encoders."
         )
     built = encoder.build(facts["parameters"], arrays, features(**facts["features"]["parameters"]))
     return built.with_excerpt(facts.get("excerpt", 0.0))
+
+
+def _short(value: Any) -> str:
+    """Return what a file says, as text of bounded length."""
+    return str(value)[:MAX_SHOWN_CHARACTERS]
 
 
 def read_encoder(data: bytes) -> SongEncoder:

@@ -21,7 +21,7 @@ import scipy.fft
 
 from nearsong.audio import DeltaMFCC
 from nearsong.audio.spectrum.mel_power import mel_bands
-from nearsong.encoding import Codebook
+from nearsong.encoding import Codewords
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
 
@@ -61,12 +61,12 @@ class Spectra:
     shares: FloatArray
 
 
-def spectra(codebook: Codebook, features: DeltaMFCC | None = None) -> Spectra:
+def spectra(codebook: Codewords, features: DeltaMFCC | None = None) -> Spectra:
     """Return the spectra of the codewords of a codebook.
 
     Parameters
     ----------
-    codebook : Codebook
+    codebook : Codewords
         Fitted on frames of these features.
     features : DeltaMFCC, optional
         What computed the frames.
@@ -110,12 +110,12 @@ def band_centres(features: DeltaMFCC) -> FloatArray:
     return np.asarray(centres, dtype=np.float64)
 
 
-def describe(codebook: Codebook, features: DeltaMFCC | None = None) -> list[str]:
+def describe(codebook: Codewords, features: DeltaMFCC | None = None) -> list[str]:
     """Describe the sound of each codeword, compared with the others.
 
     Parameters
     ----------
-    codebook : Codebook
+    codebook : Codewords
         Fitted.
     features : DeltaMFCC, optional
         What computed its frames.
@@ -130,7 +130,7 @@ def describe(codebook: Codebook, features: DeltaMFCC | None = None) -> list[str]
     --------
     >>> quiet, loud = np.zeros(39), np.zeros(39)
     >>> quiet[0], loud[0] = -150, 150  # the first coefficient is the level
-    >>> describe(Codebook.from_arrays(np.zeros(39), np.ones(39), [quiet, loud], [10, 10]))
+    >>> describe(Codewords.from_arrays(np.zeros(39), np.ones(39), [quiet, loud], [10, 10]))
     ['quiet, full-range, steady', 'loud, full-range, steady']
     """
     spectrum = spectra(codebook, features)
