@@ -1,7 +1,8 @@
-"""A seed -> a month of simulated listening with a known truth, and what the same people discover in the week after it.
+"""A seed -> a month of simulated listening with a known truth, and what the same people discover in the week after.
 
-A listener keeps to one style, mostly, and gets to know songs one after the other, popular artists sooner. What is known
-is played again and again. Songs of another style are mostly left at once, those of the own style are sometimes hearted.
+A listener keeps to one style, mostly, and gets to know songs one after the other, popular artists sooner. What is
+known is played again and again. Songs of another style are mostly left at once, those of the own style are sometimes
+hearted.
 """
 
 from dataclasses import dataclass
