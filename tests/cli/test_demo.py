@@ -30,11 +30,11 @@ def test_the_demo_on_own_music_ends_with_what_learning_changed(demo, styled_musi
 
 
 def test_the_demo_synthesises_music_and_reports_when_it_is_too_little_to_learn_from(demo, tmp_path):
-    printed = demo("--artists", 9)
-    assert "Scan music by more artists: training needs 25, the library has 9" in printed
+    printed = demo("--artists", 4)
+    assert "Scan music by more artists: training needs 25, the library has 4" in printed
     assert "(sound alone)" in printed
     endings = {path.suffix for path in (tmp_path / "demo").rglob("music/**/*.*")}
     assert len(endings) >= 4
-    again = demo("--artists", 9)
+    again = demo("--artists", 4)
     assert "Creating" not in again
     assert "already imported" in again
