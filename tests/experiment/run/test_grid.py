@@ -36,7 +36,15 @@ SETTINGS = Settings(
 )
 
 ONE_CELL = Settings(**{**SETTINGS.__dict__, "codebooks": (16,), "taus": (1,), "losses": ("auc",), "Cs": (1e3,)})
-"""Every method and two splits, but one cell each: for what is about how tasks are run, and not about choosing."""
+"""One cell for each method: for what is not about choosing among cells."""
+
+FEW_METHODS = Settings(
+    **{
+        **ONE_CELL.__dict__,
+        "methods": ("random", "native", "tags_cosine", "mlr", "ppk_mlr", "tags_mlr", "shuffled", "listener_space"),
+    }
+)
+"""A method of each kind, and one cell each: for what is about how tasks are run."""
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +60,8 @@ def finished(world, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def one_cell(world, tmp_path_factory) -> Path:
-    return run_experiment(world, tmp_path_factory.mktemp("one") / "run", ONE_CELL, jobs=1)
+def few_methods(world, tmp_path_factory) -> Path:
+    return run_experiment(world, tmp_path_factory.mktemp("few") / "run", FEW_METHODS, jobs=1)
 
 
 def numbers(run: Path) -> dict[str, list]:
@@ -192,12 +200,12 @@ def test_started_again_nothing_is_done_twice(finished, world):
     assert (finished / "results.jsonl").read_bytes() == before
 
 
-def test_two_processes_give_the_same_numbers(one_cell, world, tmp_path):
-    run_experiment(world, tmp_path / "run", ONE_CELL, jobs=2)
-    assert numbers(tmp_path / "run") == numbers(one_cell)
+def test_two_processes_give_the_same_numbers(few_methods, world, tmp_path):
+    run_experiment(world, tmp_path / "run", FEW_METHODS, jobs=2)
+    assert numbers(tmp_path / "run") == numbers(few_methods)
 
 
-def test_a_cluster_gives_the_same_numbers_though_a_worker_dies(one_cell, world, tmp_path, dask_cluster):
+def test_a_cluster_gives_the_same_numbers_though_a_worker_dies(few_methods, world, tmp_path, dask_cluster):
     address, workers = dask_cluster()
     stages = []
 
@@ -206,12 +214,12 @@ def test_a_cluster_gives_the_same_numbers_though_a_worker_dies(one_cell, world, 
         if stage == "experiment" and done == 3:
             os.kill(workers[0].pid, signal.SIGKILL)
 
-    run_experiment(world, tmp_path / "run", ONE_CELL, cluster=address, progress=kill_one)
+    run_experiment(world, tmp_path / "run", FEW_METHODS, cluster=address, progress=kill_one)
     assert workers[0].wait(timeout=60) == -signal.SIGKILL
-    assert numbers(tmp_path / "run") == numbers(one_cell)
+    assert numbers(tmp_path / "run") == numbers(few_methods)
 
 
-def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_numbers(one_cell, world, tmp_path):
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_numbers(few_methods, world, tmp_path):
     code = (
         "import sys\n"
         "from nearsong.experiment.run.grid import run_experiment\n"
@@ -221,7 +229,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_numbers(one_cell
         "run_experiment(sys.argv[1], sys.argv[2], settings, jobs=1)\n"
     )
     run = tmp_path / "run"
-    command = [sys.executable, "-c", code, world, run, json.dumps(ONE_CELL.as_json())]
+    command = [sys.executable, "-c", code, world, run, json.dumps(FEW_METHODS.as_json())]
     results, killed = run / "results.jsonl", 0
     for n_rows in (0, 1, 5):  # before there is a result, after the first, after some more
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -236,8 +244,8 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_numbers(one_cell
     assert killed == 3
     with (run / "results.jsonl").open("ab") as file:
         file.write(b'{"kind": "pick", "task": "split 0, contr')  # as if cut in the middle of a write
-    run_experiment(world, run, ONE_CELL, jobs=1)
-    assert numbers(run) == numbers(one_cell)
+    run_experiment(world, run, FEW_METHODS, jobs=1)
+    assert numbers(run) == numbers(few_methods)
 
 
 def test_other_settings_or_other_data_need_another_folder(finished, world, tmp_path):
