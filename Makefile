@@ -12,7 +12,7 @@ LISTENS ?=
 # Each process would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test weights lint types docs bench torture release size audit clean
+.PHONY: demo serve test checks compiled weights lint types docs bench torture release size audit clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -24,8 +24,16 @@ serve: $(VENV)/base
 	@test -e .demo/library.sqlite || $(MAKE) demo
 	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
-test: lint types weights
+test: $(VENV)/dev
+	@$(MAKE) --no-print-directory -j 2 checks
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
+
+# What comes before the tests, two at a time: mypy uses one core, so the other one compiles.
+checks: lint compiled types weights
+
+# Compiled functions in the cache of numba; without them each test process would compile its own.
+compiled: $(VENV)/dev
+	$(BIN)/python tests/warm_up.py
 
 # The weights of musicnn, for the test that compares its numbers with TensorFlow's; it skips where PyPI is unreachable.
 weights: $(VENV)/dev

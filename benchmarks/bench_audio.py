@@ -65,11 +65,11 @@ BLOCK_SAMPLES = 65_536
 PROFILES: dict[str, dict[str, Any]] = {
     "smoke": {
         "songs": 2,
-        "seconds": 6,
-        "codewords": 64,
+        "seconds": 3,
+        "codewords": 32,
         "rounds": 1,
-        "mfcc_seconds": 10,
-        "mfcc_rounds": 2,
+        "mfcc_seconds": 3,
+        "mfcc_rounds": 1,
         "long": {"mp3": [1 / 60]},
     },
     "full": {

@@ -13,10 +13,10 @@ import httpx
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, JSHandle, Locator, Page, Playwright, expect, sync_playwright
 
-PATIENCE = 30_000
+PATIENCE = 120_000
 """Milliseconds that what should appear may take on a busy machine."""
 
-LONG = 90_000
+LONG = 300_000
 """The same for work that a process of its own does."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -1,6 +1,6 @@
 """What tests of several packages share: a real Dask cluster, and a small music library that was trained."""
 
-import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -16,6 +16,7 @@ from hypothesis import settings
 
 import music_library
 import postgres_server
+from shared_folder import made_by_one_worker
 
 settings.register_profile("nearsong", deadline=None)  # no test asserts a time
 settings.load_profile("nearsong")
@@ -31,15 +32,17 @@ SLOW_FILES = (
     "torture/test_smoke.py",
     "contracts/test_examples_and_docs.py",
     "web/browser/",
+    "contracts/test_site.py",
     "experiment/run/test_grid.py",
-    "cli/test_demo.py",
-    "web/jobs/test_queue.py",
     "cli/test_product.py",
+    "cli/test_demo.py",
+    "web/service/test_postgres_service.py",
     "contracts/test_release.py",
+    "web/jobs/test_queue.py",
+    "web/api/test_listens.py",
     "library/scanning/test_fit_kill.py",
     "library/scanning/test_scan_kill.py",
-    "web/service/test_postgres_service.py",
-    "contracts/test_site.py",
+    "library/store/test_postgres.py",
     "library/test_library.py",
     "library/test_library_changes.py",
     "audio/test_newest_pyav.py",
@@ -57,25 +60,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-def _made_by_one_worker(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a folder that the first of several test processes fills; the others wait for it."""
-    base = factory.getbasetemp()
-    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = root / name
-    with open(root / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / f"{name}.made").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            (root / f"{name}.made").touch()
-    return folder
+def pytest_collection_finish() -> None:
+    """Keep the thousands of collected tests out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def styled_music(tmp_path_factory) -> Path:
     """A folder of music in three styles; read only."""
-    return _made_by_one_worker(tmp_path_factory, "music", music_library.make_music)
+    return made_by_one_worker(tmp_path_factory, "music", music_library.make_music)
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +84,7 @@ def trained_file(styled_music, tmp_path_factory) -> Path:
             library.import_listens(music_library.write_listens(folder / "listens.csv"))
             library.train()
 
-    return _made_by_one_worker(tmp_path_factory, "trained", make) / "library.sqlite"
+    return made_by_one_worker(tmp_path_factory, "trained", make) / "library.sqlite"
 
 
 @pytest.fixture

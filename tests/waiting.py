@@ -9,7 +9,7 @@ Found = TypeVar("Found")
 Input = TypeVar("Input")
 
 
-def wait_for(is_so: Callable[[], Found], seconds: float = 60.0) -> Found:
+def wait_for(is_so: Callable[[], Found], seconds: float = 300.0) -> Found:
     """Ask again and again until the answer is true, and return it."""
     deadline = time.monotonic() + seconds
     while not (found := is_so()):

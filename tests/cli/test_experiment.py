@@ -1,9 +1,8 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
+from command_line import run_nearsong
 from nearsong.cli.experiment import _decades, _numbers, _words
 from nearsong.errors import InvalidInputError
 from nearsong.experiment import make_dataset
@@ -11,9 +10,7 @@ from nearsong.experiment.methods.registry import METHODS
 
 
 def nearsong(*arguments, code=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "nearsong", *map(str, arguments)], capture_output=True, text=True, timeout=300
-    )
+    done = run_nearsong(*arguments)
     assert done.returncode == code, done.stderr
     return done
 

@@ -16,10 +16,16 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of the syntax tree of a file."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@cache
 def imports_of(path: Path) -> frozenset[str]:
     """Return the dotted name of every module that a file imports, anywhere in it."""
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found.update(name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.source_tree import MODULES, SOURCE, dotted_name, tree_of
+from contracts.source_tree import MODULES, SOURCE, dotted_name, nodes_of, tree_of
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -61,7 +61,7 @@ def glossary() -> dict[str, str]:
 def names_in(path: Path) -> set[str]:
     """Return the names that a module defines: classes, functions, parameters, variables and attributes."""
     found = set(path.relative_to(SOURCE).with_suffix("").parts)
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.arg):
@@ -182,8 +182,8 @@ def user_facing_texts() -> dict[str, str]:
     page = [path for path in (SOURCE / "web" / "static").rglob("*") if path.suffix in {".js", ".html"}]
     texts = {str(path.relative_to(ROOT)): path.read_text() for path in [*documents, *page]}
     for path in MODULES:
-        docstrings = {id(node.value) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Expr)}
-        strings = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)]
+        docstrings = {id(node.value) for node in nodes_of(path) if isinstance(node, ast.Expr)}
+        strings = [node for node in nodes_of(path) if isinstance(node, ast.Constant)]
         texts[str(path.relative_to(ROOT))] = "\n".join(
             node.value for node in strings if isinstance(node.value, str) and id(node) not in docstrings
         )

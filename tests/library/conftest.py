@@ -29,9 +29,10 @@ RATE = 22_050
 
 @pytest.fixture(scope="session")
 def quick_workers():
-    """Let worker processes start with everything imported; what they do is the same."""
+    """Let worker processes start with everything imported and compiled; what they do is the same."""
     if "forkserver" in multiprocessing.get_all_start_methods():
-        multiprocessing.set_forkserver_preload(["nearsong.library.scanning.scan", "sqlalchemy.dialects.sqlite"])
+        modules = ["nearsong.library.scanning.scan", "sqlalchemy.dialects.sqlite", "torture.warm.preload"]
+        multiprocessing.set_forkserver_preload(modules)
         forkserver.ensure_running()
 
 

@@ -25,6 +25,7 @@ from nearsong.web.service.service import Service
 from nearsong.web.service.writes import WriteQueue
 from nearsong.web.settings import ServeSettings
 from running_service import running
+from shared_folder import made_by_one_worker
 from waiting import wait_for
 
 ADDRESS = "http://127.0.0.1:8337"
@@ -219,21 +220,28 @@ def own_server(trained_file, tmp_path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def scanned_file(styled_music, tmp_path_factory) -> Path:
     """A library with songs of a few artists, and no listens; copy it before you change it."""
-    folder = tmp_path_factory.mktemp("scanned")
-    for artist in range(6):
-        name = music_library.artist_name(artist)
-        shutil.copytree(styled_music / name, folder / "music" / name)
-    with Library.open(folder / "library.sqlite") as library:
-        library.scan(folder / "music", workers=1)
-    return folder / "library.sqlite"
+
+    def make(folder: Path) -> None:
+        for artist in range(6):
+            name = music_library.artist_name(artist)
+            shutil.copytree(styled_music / name, folder / "music" / name)
+        with Library.open(folder / "library.sqlite") as library:
+            library.scan(folder / "music", workers=1)
+
+    return made_by_one_worker(tmp_path_factory, "scanned", make) / "library.sqlite"
 
 
 # ---- songs that browsers cannot play
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def foreign_file(trained_file, tmp_path_factory) -> Path:
-    return foreign_music.make_library(trained_file, tmp_path_factory.mktemp("foreign"))
+    """A library with songs of foreign formats; copy it before you change it."""
+
+    def make(folder: Path) -> None:
+        foreign_music.make_library(trained_file, folder)
+
+    return made_by_one_worker(tmp_path_factory, "foreign", make) / "library.sqlite"
 
 
 @pytest.fixture

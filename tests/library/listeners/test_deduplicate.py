@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 import music_library
+from nearsong.library import TrainingSettings
 
 N_SITTINGS = 240
 
@@ -29,7 +30,7 @@ def test_one_persons_history_is_cut_into_sittings_and_learned_from(trained, tmp_
     trained.remove_listens(*(source.id for source in trained.listens()))
     (file,) = trained.import_listens(write_history(tmp_path / "lastfm.csv"))
     assert (file.format, file.kind, file.rows) == ("lastfm-csv", "events", 9 * N_SITTINGS)
-    report = trained.train()
+    report = trained.train(TrainingSettings(n_splits=2))
     assert report.listener_kinds == {"users": 0, "sessions": N_SITTINGS, "playlists": 0}
     assert any(f"one person's history, split into {N_SITTINGS} sessions" in note for note in report.notes)
     assert report.score("learned", "known") > report.score("random", "known") + 0.3

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import music_library
 from nearsong.errors import InvalidInputError, NoSuchSongError
+from nearsong.library import TrainingSettings
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.importing import import_listens
 from nearsong.library.listeners.recorded.plays import (
@@ -203,7 +204,7 @@ def test_a_training_learns_from_what_was_played_in_sittings(trained):
         times = [(begun + timedelta(minutes=4 * n)).timestamp() for n in range(len(titles))]
         trained.play_log.record_all([(songs[title], when) for title, when in zip(titles, times, strict=True)])
     assert trained.listens() == []
-    report = trained.train()
+    report = trained.train(TrainingSettings(n_splits=2))
     assert report.listener_kinds == {"users": 0, "sessions": sittings, "playlists": 0}
     assert report.score("learned", "known") > report.score("random", "known") + 0.3
     assert [(source.format, source.rows) for source in trained.listens()] == [("played", 8 * sittings)]

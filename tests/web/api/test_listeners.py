@@ -254,7 +254,7 @@ def test_a_listener_imports_for_themselves_only_and_the_job_goes_with_them(peopl
     assert people.ask("ben", "POST", "/listens?user=ada", files=file).status_code == FORBIDDEN
     started = people.ask("ben", "POST", "/listens", files=file)
     assert started.status_code == 202
-    job = people.client.service.jobs.wait(started.json()["id"], 120)
+    job = people.client.service.jobs.wait(started.json()["id"], 300)
     assert job.state == "done", job.words
     with store_of(people.client.service.library) as store:
         names = [history.name for history in store.listens.histories()]
@@ -295,7 +295,7 @@ def test_an_uploaded_playlist_tells_nothing_about_files_of_this_machine(people, 
     write_tags(secret, Tags(artist="A secret artist", title="A secret title"))
     text = f"#EXTM3U\n{secret}\n".encode()
     started = people.ask("ben", "POST", "/listens", files={"file": ("list.m3u8", text)})
-    job = people.client.service.jobs.wait(started.json()["id"], 120)
+    job = people.client.service.jobs.wait(started.json()["id"], 300)
     assert "secret" not in repr(job.result).replace(str(secret), "")
     with store_of(people.client.service.library) as store:
         assert "A secret title" not in {name.title for name in store.listens.names()[1]}

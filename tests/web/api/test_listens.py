@@ -29,7 +29,7 @@ def imported(client, content: bytes, name: str, **params):
     job = response.json()
     assert job["kind"] == "listens"
     assert response.headers["Location"] == f"/api/v1/jobs/{job['id']}"
-    ended = client.service.jobs.wait(job["id"], 80)
+    ended = client.service.jobs.wait(job["id"], 300)
     assert left(client) == []
     return ended
 

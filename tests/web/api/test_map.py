@@ -87,7 +87,7 @@ def test_without_a_map_one_is_drawn_and_those_who_ask_meanwhile_learn_of_the_sam
     assert again.status_code in (200, 202)
     if again.status_code == 202:
         assert again.json()["id"] == job["id"]
-    assert client.service.jobs.wait(job["id"], 60).state == "done"
+    assert client.service.jobs.wait(job["id"], 300).state == "done"
     assert client.get("/api/v1/map").status_code == 200
 
 

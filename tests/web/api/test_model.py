@@ -3,6 +3,7 @@
 import pytest
 
 import music_library
+from nearsong.library import TrainingSettings
 from nearsong.library.training.report import TrainingReport
 from nearsong.library.training.wording import LABELS, PLAIN, advice, sentences
 from nearsong.web.json.schemas import ColdStartOut
@@ -58,7 +59,7 @@ def test_a_training_that_was_refused_says_so_until_one_is_not(client, trained, t
     assert found["report"]["sentences"][0].startswith("Too little data: 21 artists of the library have")
     assert found["report"]["advice"].startswith("Import listening histories of more people")
     trained.import_listens(music_library.write_listens(tmp_path / "many.csv", n_users=300))
-    assert trained.train().decision == "learned"
+    assert trained.train(TrainingSettings(n_splits=2)).decision == "learned"
     found = client.get("/api/v1/model").json()
     assert found["report"]["decision"] == "learned"
     assert found["active"]["id"] != answers

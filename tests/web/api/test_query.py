@@ -209,7 +209,7 @@ def test_a_file_is_stored_under_a_safe_name_and_comes_into_the_library(make_clie
     assert stored.read_bytes() == path.read_bytes()
     (job,) = client.get("/api/v1/jobs").json()
     assert job["kind"] == "scan"
-    ended = client.service.jobs.wait(job["id"], 60)
+    ended = client.service.jobs.wait(job["id"], 300)
     assert ended.state == "done", ended.error
     assert ended.result["added"] == 1
     client.service.refresh()

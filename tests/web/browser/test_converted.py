@@ -11,9 +11,9 @@ from nearsong.library import Library
 
 
 @pytest.fixture(scope="module")
-def foreign_served(trained_file, serving, tmp_path_factory):
+def foreign_served(foreign_file, serving, tmp_path_factory):
     """A server whose library has songs of foreign formats: (address, library)."""
-    library_file = foreign_music.make_library(trained_file, tmp_path_factory.mktemp("foreign"))
+    library_file = foreign_music.move_library(foreign_file, tmp_path_factory.mktemp("foreign"))
     with ExitStack() as stack:
         library = stack.enter_context(Library.open(library_file))
         yield stack.enter_context(serving(library)), library

@@ -58,7 +58,7 @@ def test_a_job_is_started_found_and_the_same_twice_is_one(slow, go):
     assert other.status_code == 202
     assert [one["id"] for one in slow.get("/api/v1/jobs").json()] == [other.json()["id"], job["id"]]
     go.touch()
-    slow.service.jobs.wait(job["id"], 60)
+    slow.service.jobs.wait(job["id"], 300)
     ended = slow.get(response.headers["Location"]).json()
     assert (ended["state"], ended["result"]) == ("done", {"kind": "train", "folders": None})
     assert slow.post("/api/v1/jobs", json={"kind": "train"}).status_code == 202  # it has ended: once more
@@ -88,7 +88,7 @@ def test_folders_of_a_scan_must_be_there_and_full_paths(slow, tmp_path, go):
     assert problem == (422, "train.folders: Extra inputs are not permitted.")
     go.touch()
     job = slow.post("/api/v1/jobs", json={"kind": "scan", "folders": [str(tmp_path)]}).json()
-    assert slow.service.jobs.wait(job["id"], 60).result == {"kind": "scan", "folders": [str(tmp_path)]}
+    assert slow.service.jobs.wait(job["id"], 300).result == {"kind": "scan", "folders": [str(tmp_path)]}
 
 
 def test_a_folder_may_begin_at_home(slow, tmp_path, go, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_folder_may_begin_at_home(slow, tmp_path, go, monkeypatch):
     (tmp_path / "Music").mkdir()
     go.touch()
     job = slow.post("/api/v1/jobs", json={"kind": "scan", "folders": ["~/Music"]}).json()
-    assert slow.service.jobs.wait(job["id"], 60).result["folders"] == [str(tmp_path / "Music")]
+    assert slow.service.jobs.wait(job["id"], 300).result["folders"] == [str(tmp_path / "Music")]
 
 
 def test_folders_cannot_be_added_from_elsewhere(make_client, tmp_path):

@@ -15,7 +15,7 @@ def test_songs_whose_files_are_missing_are_removed_and_others_stay(tmp_path):
         missing, *others = sorted(song.path for song in library.songs())
         (tmp_path / missing).unlink()
         with contextlib.closing(JobQueue(library.address)) as jobs:
-            job = jobs.wait(jobs.add(Prune())[0].id, 80)
+            job = jobs.wait(jobs.add(Prune())[0].id, 300)
         assert (job.state, job.title) == ("done", "Removal of missing songs"), job.error
         assert job.words == "1 missing song removed."
         assert job.result == {"removed": 1, "missing": 0, "songs": len(others)}

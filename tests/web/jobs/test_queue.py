@@ -100,7 +100,7 @@ def is_there(pid: int) -> bool:
 
 def run(jobs: JobQueue, *steps, **spec):
     job, _ = jobs.add(Trick(steps=list(steps), **spec))
-    return jobs.wait(job.id, 60)
+    return jobs.wait(job.id, 300)
 
 
 def test_a_job_reports_how_far_it_is_and_what_came_of_it(tricks):
@@ -120,7 +120,7 @@ def test_stages_are_reported_in_words_for_people(tricks, tmp_path):
     )
     wait_for(lambda: tricks.get(job.id).stage == "Learning typical sounds")
     (tmp_path / "go").touch()
-    assert tricks.wait(job.id, 60).state == "failed"  # it has reported no result
+    assert tricks.wait(job.id, 300).state == "failed"  # it has reported no result
     assert run(tricks, {"progress": ["thinking", 0, 0]}, {"result": {}}).state == "done"
 
 
@@ -158,7 +158,7 @@ def test_one_runs_at_a_time_and_the_others_wait_in_order(tricks, tmp_path):
     assert [tricks.get(job.id).state for job in others] == ["pending"] * 3
     assert [job.id for job in tricks.all()] == [job.id for job in reversed([first, *others])]
     (tmp_path / "go").touch()
-    ended = [tricks.wait(job.id, 60) for job in (first, *others)]
+    ended = [tricks.wait(job.id, 300) for job in (first, *others)]
     assert [job.state for job in ended] == ["done"] * 4
     assert [job.started for job in ended] == sorted(job.started for job in ended)
     assert all(one.ended <= other.started for one, other in pairwise(ended))
@@ -196,12 +196,12 @@ def test_no_more_than_ten_wait(tricks):
 def test_the_last_fifty_that_ended_are_remembered(tmp_path):
     jobs = JobQueue("nowhere", command=(str(tmp_path / "no such program"),))
     ids = [jobs.add(Trick())[0].id]
-    failed = jobs.wait(ids[0], 60)
+    failed = jobs.wait(ids[0], 300)
     assert failed.state == "failed"
     assert failed.error.startswith("the job could not be started (")
     for n in range(MAX_ENDED_JOBS):
         ids.append(jobs.add(Trick(n=n))[0].id)
-        jobs.wait(ids[-1], 60)
+        jobs.wait(ids[-1], 300)
     assert [job.id for job in jobs.all()] == ids[:0:-1]
     with pytest.raises(ApiError, match="job not found"):
         jobs.get(ids[0])
@@ -228,7 +228,7 @@ def test_cancelling_ends_the_process_and_all_that_it_started(tricks):
     child = int(wait_for(lambda: tricks.get(job.id).notes)[0])
     assert is_there(child)
     tricks.cancel(job.id)
-    assert tricks.wait(job.id, 60).state == "cancelled"
+    assert tricks.wait(job.id, 300).state == "cancelled"
     wait_for(lambda: not is_there(child))
     tricks.cancel(job.id)  # twice is once
     assert tricks.get(job.id).state == "cancelled"
@@ -240,7 +240,7 @@ def test_a_process_that_does_not_listen_is_killed(tricks, monkeypatch):
     wait_for(lambda: tricks.get(job.id).notes)
     tricks.cancel(job.id)
     assert tricks.get(job.id).stage == "Stopping"
-    stopped = tricks.wait(job.id, 60)
+    stopped = tricks.wait(job.id, 300)
     assert (stopped.state, stopped.words) == ("cancelled", "Stopped.")
 
 
@@ -277,7 +277,7 @@ def test_a_training_runs_and_says_what_it_does_and_what_it_found(jobs, trained, 
     trained.use_model(before)
     reports, read = [], jobs._read_event
     monkeypatch.setattr(jobs, "_read_event", lambda job, line: reports.append(json.loads(line)) or read(job, line))
-    job = jobs.wait(jobs.add(Train())[0].id, 80)
+    job = jobs.wait(jobs.add(Train())[0].id, 300)
     assert job.state == "done", job.error
     assert job.result["decision"] == "learned"
     assert job.result["model"] == trained.active_model != before
@@ -292,7 +292,7 @@ def test_a_training_runs_and_says_what_it_does_and_what_it_found(jobs, trained, 
 def test_a_map_is_drawn(jobs, trained):
     from nearsong.library.maps.cached import drawn
 
-    job = jobs.wait(jobs.add(DrawMap())[0].id, 80)
+    job = jobs.wait(jobs.add(DrawMap())[0].id, 300)
     assert job.state == "done", job.error
     assert job.result["songs"] == 72
     assert drawn(trained.snapshot()) is not None
@@ -301,7 +301,7 @@ def test_a_map_is_drawn(jobs, trained):
 def test_a_scan_analyses_what_is_new_and_counts(jobs, trained, tmp_path):
     music_library.make_music(tmp_path / "more", n_artists=2)
     (tmp_path / "more" / "broken.mp3").write_bytes(b"this is no music")
-    job = jobs.wait(jobs.add(Scan(folders=[str(tmp_path / "more")]))[0].id, 80)
+    job = jobs.wait(jobs.add(Scan(folders=[str(tmp_path / "more")]))[0].id, 300)
     assert job.state == "done", job.error
     assert (job.result["found"], job.result["unreadable"]) == (5, 1)
     assert job.result["added"] + job.result["copied"] == 4
@@ -311,7 +311,7 @@ def test_a_scan_analyses_what_is_new_and_counts(jobs, trained, tmp_path):
 def test_what_cannot_be_done_is_reported_in_one_line(tmp_path):
     with Library.open(tmp_path / "empty.sqlite") as library:
         jobs = JobQueue(library.address)
-        job = jobs.wait(jobs.add(Train())[0].id, 60)
+        job = jobs.wait(jobs.add(Train())[0].id, 300)
         assert job.state == "failed"
         assert "scan" in job.error
         assert "\n" not in job.error
@@ -328,10 +328,10 @@ def test_a_scan_that_is_killed_leaves_the_library_intact_and_the_next_goes_on(tm
             waiting, _ = jobs.add(Scan(folders=[]))
             wait_for(lambda: jobs.get(job.id).stage == "Analysing songs" and jobs.get(job.id).done >= 1)
             os.kill(jobs._running[1].pid, signal.SIGKILL)
-            killed = jobs.wait(job.id, 60)
+            killed = jobs.wait(job.id, 300)
             assert killed.state == "failed"
             assert "SIGKILL" in killed.error
-            ended = jobs.wait(waiting.id, 80)
+            ended = jobs.wait(waiting.id, 300)
             assert ended.state == "done", ended.error
             assert ended.result["unchanged"] >= killed.done
             assert ended.result["unchanged"] + ended.result["added"] == ended.result["songs"] == 16

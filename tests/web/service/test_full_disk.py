@@ -81,7 +81,7 @@ def test_an_error_that_a_full_disk_caused_is_507_too(client, monkeypatch):
 
 def imported(client, content: bytes):
     job = client.post("/api/v1/listens", files={"file": ("plays.csv", content)}).json()
-    return client.service.jobs.wait(job["id"], 120)
+    return client.service.jobs.wait(job["id"], 300)
 
 
 def test_a_job_on_a_full_disk_says_so_and_the_next_one_goes_on(client, monkeypatch, tmp_path):

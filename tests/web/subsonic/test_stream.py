@@ -16,10 +16,10 @@ from rest_server import playing
 
 
 @pytest.fixture(scope="module")
-def player(trained_file, tmp_path_factory):
+def player(foreign_file, tmp_path_factory):
     """Ask a method of a server whose library has songs of foreign formats."""
     folder = tmp_path_factory.mktemp("foreign")
-    address = foreign_music.make_library(trained_file, folder)
+    address = foreign_music.move_library(foreign_file, folder)
     (folder / "served").mkdir()
     with playing(address, folder / "served") as client:
         yield client
