@@ -13,7 +13,7 @@ FLOORS = {
     "service": {"web"},
     "product": {"library", "experiment", "demo"},
     "chain": {"model"},
-    "stages": {"audio", "encoding", "relevance", "metric", "baselines", "evaluation", "listens"},
+    "stages": {"audio", "encoding", "relevance", "metric", "baselines", "evaluation", "listens", "recommendation"},
     "ground": {
         "errors",
         "validation",
@@ -44,6 +44,7 @@ LIBRARY_PACKAGES = (  # from the lowest up: a package imports those before it
     "answers",
     "browsing",
     "status",
+    "snapshot_songs",
     "snapshot",
     "snapshot_cache",
     "maps",

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from nearsong.library.answers.filters import FILTERS as FILTERS
     from nearsong.library.answers.filters import Filters as Filters
     from nearsong.library.answers.playlist.rules import PlaylistRules as PlaylistRules
+    from nearsong.library.answers.recommending.records import ForYou as ForYou
+    from nearsong.library.answers.recommending.records import Heard as Heard
+    from nearsong.library.answers.recommending.records import Recommendation as Recommendation
     from nearsong.library.answers.seeds import Seed as Seed
     from nearsong.library.answers.similar import Query as Query
     from nearsong.library.answers.why.explain import SoundCharacter as SoundCharacter
@@ -93,6 +96,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ],
         "accounts.accounts": ["token_hash"],
         "answers.filters": ["FILTERS", "Filters"],
+        "answers.recommending.records": ["ForYou", "Heard", "Recommendation"],
         "answers.seeds": ["Seed"],
         "answers.similar": ["Query"],
         "answers.playlist.rules": ["PlaylistRules"],

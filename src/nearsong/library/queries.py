@@ -1,8 +1,9 @@
-"""The queries of a library: similar songs, playlists, reasons, maps; each from one snapshot."""
+"""The queries of a library: similar songs, recommendations, playlists, reasons, maps; each from one snapshot."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from nearsong.validation import check_count
 if TYPE_CHECKING:
     from nearsong.library.answers.filters import Filters
     from nearsong.library.answers.playlist.rules import PlaylistRules
+    from nearsong.library.answers.recommending.records import ForYou, Heard, Recommendation
     from nearsong.library.answers.seeds import SeedLike
     from nearsong.library.answers.why.reasons import Why
     from nearsong.library.neighbours.space import Space
@@ -61,7 +63,12 @@ class LibraryQueries:
         return self.space.finder.find(str(text))
 
     def similar(
-        self, *seeds: SeedLike, n: int = 10, filters: Filters | None = None, adventurousness: float = 0.0
+        self,
+        *seeds: SeedLike,
+        n: int = 10,
+        filters: Filters | None = None,
+        adventurousness: float = 0.0,
+        without: Sequence[SeedLike] = (),
     ) -> list[Neighbour]:
         """Return the songs nearest to one or more seeds.
 
@@ -72,13 +79,15 @@ class LibraryQueries:
         n : int, default=10
         filters : Filters, optional
         adventurousness : float from -1, what many people play, to 1, what few play
+        without : sequence of Song, int, str or path-like
+            Minus seeds: songs that are nearer to one of them than to the seeds come later.
 
         Returns
         -------
         list of Neighbour
             Song, distance, and similarity in 0..1.
         """
-        return self.snapshot().similar(seeds, n, filters, adventurousness=adventurousness)
+        return self.snapshot().similar(seeds, n, filters, adventurousness=adventurousness, without=without)
 
     def neighbours(self, *seeds: SeedLike, n: int = 10) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the ids and distances of the songs nearest to one or more seeds, both (n,)."""
@@ -101,6 +110,64 @@ class LibraryQueries:
             Rules that could not be met.
         """
         return self.snapshot().playlist(seeds, rules, filters, to)
+
+    def for_you(
+        self,
+        listener: str,
+        n: int = 50,
+        filters: Filters | None = None,
+        *,
+        include_played: bool = False,
+        at: float | None = None,
+    ) -> ForYou:
+        """Return songs for a listener: near what they play and like, away from what they skip.
+
+        Parameters
+        ----------
+        listener : str
+            Plays that were recorded and histories that were imported under this name count, the latest most.
+        n : int, default=50
+        filters : Filters, optional
+        include_played : bool, default=False
+            Whether songs that the listener knows may be among them.
+        at : float, optional
+            Now, in seconds since 1970.
+
+        Returns
+        -------
+        ForYou
+            Songs with the listener's own song that each is nearest to, and notes: such as that nothing is known of
+            the listener, and the songs that everybody plays most are shown instead.
+        """
+        return self.snapshot().for_you(listener, n, filters, include_played=include_played, at=at)
+
+    def radio(
+        self,
+        *seeds: SeedLike,
+        heard: Sequence[Heard] = (),
+        n: int = 1,
+        filters: Filters | None = None,
+        listener: str | None = None,
+        seed: int = 0,
+    ) -> list[Recommendation]:
+        """Return the next songs of a radio that never ends.
+
+        Parameters
+        ----------
+        *seeds : Song, int, str or path-like
+            What it starts from.
+        heard : sequence of Heard
+            What it played so far, the latest last, and what the listener did. It is not repeated until all songs
+            were played.
+        n : int, default=1
+            Number of songs; later ones are chosen as if those before were played.
+        filters : Filters, optional
+        listener : str, optional
+            Whose taste counts too.
+        seed : int, default=0
+            Another seed gives another radio.
+        """
+        return self.snapshot().radio(seeds, heard, n, filters, listener=listener, seed=seed)
 
     def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
         """Explain why songs are near a query, or far from it: by sound and by shared listeners."""

@@ -1,10 +1,8 @@
 """A consistent view of the library -> results of queries; loaded once and shared by all threads."""
 
-import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -14,9 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from cachetools import LRUCache, cachedmethod
 
-from nearsong.audio.tags import Tags
 from nearsong.caching import cached_property, copy_cached, is_cached
-from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
+from nearsong.errors import InvalidInputError
 from nearsong.library.answers.cold_start import ColdStart, cold_start
 from nearsong.library.answers.dial import has_dial, turned
 from nearsong.library.answers.filters import FilterContext, Filters
@@ -24,15 +21,11 @@ from nearsong.library.answers.playlist.around_seeds import make_playlist
 from nearsong.library.answers.playlist.between_songs import walk
 from nearsong.library.answers.playlist.recordings import recording_numbers, without_copies
 from nearsong.library.answers.playlist.rules import PlaylistRules, PlaylistSpace
-from nearsong.library.answers.seeds import (
-    Seed,
-    SeedLike,
-    check_seeds,
-    nearest_seed,
-    seed_of_file,
-    seed_of_song,
-    seed_of_vector,
-)
+from nearsong.library.answers.recommending.for_you import for_you
+from nearsong.library.answers.recommending.radio import next_songs
+from nearsong.library.answers.recommending.recommender import Recommender
+from nearsong.library.answers.recommending.records import ForYou, Heard, Recommendation
+from nearsong.library.answers.seeds import Seed, SeedLike, check_seeds, nearest_seed
 from nearsong.library.answers.similar import Query, run_queries
 from nearsong.library.answers.why.distance_parts import blocks_of
 from nearsong.library.answers.why.fused_reasons import FusedExplainer
@@ -41,29 +34,23 @@ from nearsong.library.answers.why.reasons import Why, WhyContext, describing_enc
 from nearsong.library.answers.words.find_songs import FoundByWords, find_songs
 from nearsong.library.answers.words.song_words import SongWords
 from nearsong.library.answers.words.tag_encoders import library_words, tag_encoder_id
-from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.listeners import Listeners
-from nearsong.library.models.native_space import native_space
-from nearsong.library.neighbours.exact import check_embeddings
-from nearsong.library.neighbours.song_finder import id_in
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Neighbour, Song, VersionStamp
+from nearsong.library.snapshot_songs import SnapshotSongs
 from nearsong.library.store import ModelRow, Store
-from nearsong.listens.records import TrackName
 from nearsong.model import SongEncoder
+from nearsong.recommendation import Worth
 from nearsong.types import FloatArray
-from nearsong.validation import check_choice
 
 if TYPE_CHECKING:
-    from nearsong.library.browsing.albums import AlbumIndex
+    from nearsong.library.browsing.albums import Album, AlbumIndex
     from nearsong.library.browsing.song_list import Browser
-
-METRICS = ("active", "native")
 
 MAX_CACHED_COLD_STARTS = 8
 
 
-class Snapshot:
+class Snapshot(SnapshotSongs):
     """A consistent view of a library, for queries. Thread-safe.
 
     Expensive properties are computed once, on first use, and do not wait for each other. Queries accept a ``metric``:
@@ -82,8 +69,8 @@ class Snapshot:
     """
 
     def __init__(self, store: Store, space: Space, model: ModelRow, stamp: VersionStamp) -> None:
-        self._store = store
-        self.space, self.model, self.stamp = space, model, stamp
+        super().__init__(store, space, model)
+        self.stamp = stamp
         self.warming = 0.0
         self._condition = threading.Condition()
         self._cold_starts: LRUCache[Any, ColdStart] = LRUCache(MAX_CACHED_COLD_STARTS)
@@ -96,16 +83,6 @@ class Snapshot:
         return other
 
     # ---- computed on first use
-
-    @cached_property
-    def native(self) -> Space:
-        """The same songs by sound alone; ``space`` itself if the active model is native."""
-        return native_space(self._store, self.space, self.model)
-
-    @cached_property
-    def histories(self) -> Histories:
-        """The listening histories, matched with the songs."""
-        return Histories(self._store)
 
     @cached_property
     def listeners(self) -> Listeners:
@@ -149,6 +126,12 @@ class Snapshot:
         return recording_numbers(self.space.songs)
 
     @cached_property
+    def recommender(self) -> Recommender:
+        """What recommendations have in common."""
+        plays = partial(self._play_counts, self.space)
+        return Recommender(self._store, self.space, self.histories.catalogue, plays, self._songs_of)
+
+    @cached_property
     def browser(self) -> "Browser":
         """Searches, sorts and pages through the songs."""
         from nearsong.library.browsing.song_list import Browser
@@ -182,99 +165,6 @@ class Snapshot:
         space = self.space if metric == "active" else self.__dict__.get("native")
         return space is not None and is_cached(space, "index") and is_cached(space, "calibration")
 
-    # ---- songs and seeds
-
-    def space_of(self, metric: str) -> Space:
-        """Return the songs under a metric: ``active`` or ``native``."""
-        check_choice(metric, "metric", METRICS)
-        return self.space if metric == "active" else self.native
-
-    def song(self, song_id: int) -> Song:
-        """Return a song by its id.
-
-        Raises
-        ------
-        NoSuchSongError
-            If there is none, or its file is missing.
-        """
-        row = self.space.row_of.get(song_id)
-        if row is not None:
-            return self.space.songs[row]
-        if song_id in self.space.missing:
-            raise NoSuchSongError(f"the file of song {song_id} is missing; restore it and run `nearsong scan`.")
-        raise NoSuchSongError(f"song not found: {song_id}; search for it by name.")
-
-    def songs_named(self, tracks: Sequence[TrackName]) -> list[Song | None]:
-        """Return the song that each track name means; None if it is not in the library, or its file is missing."""
-        rows = [self.space.row_of.get(song or 0) for song in self.histories.song_ids(tracks)]
-        return [None if row is None else self.space.songs[row] for row in rows]
-
-    def seed(self, seed: SeedLike, metric: str = "active", *, in_worker: bool = False) -> Seed:
-        """Return the seed of a song, an id, a name or a path; a seed of another metric or snapshot is converted.
-
-        A file outside the library is analysed, with ``in_worker`` in another process with limits of memory and time.
-        A text may be a path and open a file: pass untrusted text to ``space.finder.find`` instead.
-        """
-        space = self.space_of(metric)
-        if isinstance(seed, Seed):
-            return self._renewed(seed, space, metric)
-        if isinstance(seed, Song | int):
-            return seed_of_song(space, self.song(seed.id if isinstance(seed, Song) else int(seed)))
-        text = os.path.expanduser(os.fspath(seed))
-        song_id = id_in(text)
-        if os.path.isfile(text) and song_id not in space.row_of:
-            song = space.song_at(text)
-            return seed_of_file(space, text, in_worker=in_worker) if song is None else seed_of_song(space, song)
-        return seed_of_song(space, self.song(song_id) if song_id in space.missing else space.finder.find(text))
-
-    def seed_of_vector(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:
-        """Return the seed of a file outside the library, from its song vector under the model's encoder."""
-        return seed_of_vector(self.space_of(metric), vector, tags, name)
-
-    def seed_of_embedding(self, embedding: npt.ArrayLike, model_id: int, name: str = "the file") -> Seed:
-        """Return the seed of a file that was analysed before, from its embedding.
-
-        Parameters
-        ----------
-        embedding : array of shape (rank,)
-        model_id : int
-            The model that the embedding belongs to.
-        name : str
-
-        Raises
-        ------
-        LibraryError
-            If it is not a model of this snapshot.
-        InvalidInputError
-            If the embedding has another shape than this model's, or a NaN.
-        """
-        space = next((space for space in self._loaded_spaces() if space.model_id == model_id), None)
-        if space is None:
-            raise _other_model(name)
-        row = check_embeddings(np.atleast_2d(np.asarray(embedding)), "embedding")
-        if row.shape != (1, space.embeddings.shape[1]):
-            raise InvalidInputError(
-                f"embedding has shape {row.shape[1:]}; {space.embeddings.shape[1]} numbers are needed."
-            )
-        return Seed(name=name, embedding=row[0], model_id=model_id)
-
-    def _renewed(self, seed: Seed, space: Space, metric: str) -> Seed:
-        """Return a seed with its embedding in a space of this snapshot, recomputed if needed."""
-        if seed.song is not None:
-            song = self.song(seed.song.id)
-            is_current = seed.model_id == space.model_id and seed.song is song
-            return seed if is_current else seed_of_song(space, song)
-        if seed.model_id == space.model_id:
-            return seed
-        if seed.vector is not None and seed.model_id in {loaded.model_id for loaded in self._loaded_spaces()}:
-            return replace(seed, embedding=space.model.project(seed.vector), model_id=space.model_id)
-        if seed.path:
-            return self.seed(seed.path, metric)
-        raise _other_model(seed.name)
-
-    def _loaded_spaces(self) -> list[Space]:
-        return [self.space, *([self.native] if is_cached(self, "native") else [])]
-
     # ---- queries
 
     @property
@@ -294,16 +184,47 @@ class Snapshot:
         filters: Filters | None = None,
         metric: str = "active",
         adventurousness: float = 0.0,
+        *,
+        without: Sequence[SeedLike] = (),
     ) -> list[Neighbour]:
         """Return the songs nearest to the seeds; see :meth:`nearsong.library.Library.similar`."""
         space = self.space_of(metric)
-        query = Query([self.seed(seed, metric) for seed in seeds], n, filters or Filters(), adventurousness)
+        plus, minus = ([self.seed(seed, metric) for seed in group] for group in (seeds, without))
+        query = Query(plus, n, filters or Filters(), adventurousness, minus)
         return run_queries(space, [query], partial(self._play_counts, space))[0]
 
     def similar_batch(self, queries: Sequence[Query], metric: str = "active") -> list[list[Neighbour]]:
         """Return the results of several queries in one batch; the seeds must be of this snapshot and metric."""
         space = self.space_of(metric)
         return run_queries(space, queries, partial(self._play_counts, space))
+
+    def for_you(
+        self,
+        listener: str,
+        n: int = 50,
+        filters: Filters | None = None,
+        *,
+        include_played: bool = False,
+        at: float | None = None,
+    ) -> ForYou:
+        """Return songs for a listener; see :meth:`nearsong.library.Library.for_you`."""
+        return for_you(self.recommender, listener, n, filters or Filters(), include_played=include_played, at=at)
+
+    def radio(
+        self,
+        seeds: Sequence[SeedLike],
+        heard: Sequence[Heard] = (),
+        n: int = 1,
+        filters: Filters | None = None,
+        *,
+        listener: str | None = None,
+        seed: int = 0,
+    ) -> list[Recommendation]:
+        """Return the next songs of a radio; see :meth:`nearsong.library.Library.radio`."""
+        given = [self.seed(one) for one in seeds]
+        played = [(self.seed(one.song), one.reaction) for one in heard]
+        known = None if listener is None else self.recommender.known_songs(listener, time.time(), Worth())
+        return next_songs(self.recommender, given, played, n, filters or Filters(), known=known, seed=seed)
 
     def agrees(self, seed: Seed, songs: Sequence[Song]) -> list[bool | None]:
         """Return for each song whether its artist is near the seed's by listeners too; None without listeners."""
@@ -370,6 +291,14 @@ class Snapshot:
         """Return how often songs without plays are recommended; see `nearsong.library.answers.cold_start`."""
         return cold_start(self.space, self.native, self.plays, n, max_seeds)
 
+    def _songs_of(self, item: str) -> list[int]:
+        """Return the ids of the songs of an album or artist, by its id; none of an unknown one."""
+        if self.albums.has_album(item):
+            albums: Sequence[Album] = [self.albums.album(item)]
+        else:
+            albums = self.albums.artist(item).albums if self.albums.has_artist(item) else ()
+        return [song.id for album in albums for song in album.songs]
+
     @cachedmethod(attrgetter("_counts"), key=lambda self, space: space.model_id, lock=attrgetter("_condition"))
     def _play_counts(self, space: Space) -> FloatArray:
         """Return how often each song of a space was played, (n_songs,)."""
@@ -383,7 +312,3 @@ def _row_near(space: Space, seed: Seed) -> int:
         return space.row_of[seed.song.id]
     nearest, _ = space.index.nearest(seed.embedding, 1)
     return space.row_of[int(nearest[0])]
-
-
-def _other_model(name: str) -> LibraryError:
-    return LibraryError(f"{name} was analysed for a model that is no longer active; submit it again.")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from nearsong.library.answers.dial import check_adventurousness, turned
 from nearsong.library.answers.filters import FilterContext, Filters
+from nearsong.library.answers.minus_seeds import pushed_distances
 from nearsong.library.answers.playlist.around_seeds import SPREAD_NEIGHBOURS
 from nearsong.library.answers.seeds import Seed, check_seeds
 from nearsong.library.neighbours.exact import squared_distances
@@ -43,12 +44,13 @@ MAX_COPY_SECONDS = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query for similar songs: seeds, the maximum number of results, filters, and the dial from -1 to 1."""
+    """A query for similar songs: seeds, the number of results, filters, the dial from -1 to 1, and minus seeds."""
 
     seeds: Sequence[Seed]
     n: int = 10
     filters: Filters = field(default_factory=Filters)
     adventurousness: float = 0.0
+    without: Sequence[Seed] = ()
 
     def __post_init__(self) -> None:
         check_count(self.n, "n")
@@ -72,13 +74,16 @@ def run_queries(space: Space, queries: Sequence[Query], plays: "PlayCounts | Non
     Returns
     -------
     list of list of Neighbour
-        The nearest first, without seeds and their copies (the same artist and title at distance 0).
+        The nearest first, without seeds and their copies (the same artist and title at distance 0). With minus
+        seeds, songs near these come later than their distances say; see `nearsong.library.answers.minus_seeds`.
     """
     searches = [_Search(space, query, plays) for query in queries]
     while pending := [search for search in searches if not search.done]:
-        _take_together(space, [search for search in pending if not search.masked])
+        _take_together(space, [search for search in pending if not (search.masked or search.query.without)])
         for search in pending:
-            if search.masked:
+            if search.query.without:
+                search.take_pushed()
+            elif search.masked:
                 search.take(*space.index.nearest(search.embeddings, search.k, allowed=search.allowed))
     distances_of_all = [distance for search in searches for _, distance in search.chosen]
     similarities = iter(space.calibration.similarity(distances_of_all).tolist())
@@ -104,12 +109,13 @@ class _Search:
     """One query in progress: songs are fetched and filtered, and more are fetched if too few are left."""
 
     def __init__(self, space: Space, query: Query, plays: "PlayCounts | None") -> None:
-        self._space, self._query = space, query
+        self._space, self.query = space, query
         self.embeddings = turned(space.model, query.seeds, query.adventurousness)
         self.allowed = (
             query.filters.allowed(FilterContext(space, query.seeds, plays)) if query.filters.excludes_songs else None
         )
-        self._seed_ids = {seed.song.id for seed in query.seeds if seed.song is not None} & space.row_of.keys()
+        given = [*query.seeds, *query.without]
+        self._seed_ids = {seed.song.id for seed in given if seed.song is not None} & space.row_of.keys()
         n_songs = len(space.songs)
         self._n_allowed = (
             n_songs - len(self._seed_ids) if self.allowed is None else int(np.count_nonzero(self.allowed))
@@ -141,8 +147,19 @@ class _Search:
                 allowed = self._is_allowed(rows)
                 rows, nearest = rows[allowed], nearest[allowed]
         self.chosen = self._choose(rows[: self._n_fetched], nearest[: self._n_fetched])
-        self.done = len(self.chosen) == self._query.n or self._n_fetched == self._n_allowed
+        self.done = len(self.chosen) == self.query.n or self._n_fetched == self._n_allowed
         self._n_fetched = min(self._n_fetched * FETCH_FACTOR, self._n_allowed)
+
+    def take_pushed(self) -> None:
+        """Choose among all songs, those near a minus seed last."""
+        space = self._space
+        minus = [np.asarray(seed.embedding, dtype=np.float32) for seed in self.query.without]
+        ranked, distances = pushed_distances(space.embeddings, self.embeddings, minus)
+        allowed = space.all_but(self._seed_ids)
+        rows = np.flatnonzero(allowed if self.allowed is None else allowed & self.allowed)
+        rows = rows[np.argsort(ranked[rows], kind="stable")]
+        self.chosen = self._choose(space.ids[rows], distances[rows])
+        self.done = True
 
     def _is_allowed(self, ids: Ids) -> Mask:
         if self.allowed is None:
@@ -171,8 +188,8 @@ class _Search:
 
     def _choose(self, ids: Ids, distances: FloatArray) -> list[tuple[Song, float]]:
         """Return the first ``n`` songs, without copies of a seed or of one another."""
-        one_per_artist = self._query.filters.one_per_artist
-        copies = _Copies(self._query.seeds, self.embeddings, distances)
+        one_per_artist = self.query.filters.one_per_artist
+        copies = _Copies(self.query.seeds, self.embeddings, distances)
         chosen: list[tuple[Song, float]] = []
         artists: set[str] = set()
         for row, distance in zip(self._space.rows(ids), distances.tolist(), strict=True):
@@ -182,7 +199,7 @@ class _Search:
             if song.artist_key:
                 artists.add(song.artist_key)
             chosen.append((song, distance))
-            if len(chosen) == self._query.n:
+            if len(chosen) == self.query.n:
                 break
         return chosen
 

@@ -74,7 +74,7 @@ class Histories:
         self.histories, self._rows = _read_histories(store)
         used = None
         if users is not None:
-            self._rows = _rows_of(store, self.histories, self._rows, users)
+            self._rows = rows_of_users(store, self.histories, self._rows, users)
             self.histories = [history for history in self.histories if history.id in self._rows]
             used = _concatenate([block.name for blocks in self._rows.values() for block in blocks], np.int32)
         self.songs: list[Song] = sorted(store.songs.all(), key=lambda song: song.path)
@@ -236,7 +236,7 @@ def _read_histories(store: Store) -> tuple[list[History], dict[int, list[ListenC
             return histories, rows
 
 
-def _rows_of(
+def rows_of_users(
     store: Store, histories: Sequence[History], read: dict[int, list[ListenColumns]], users: Sequence[int]
 ) -> dict[int, list[ListenColumns]]:
     """Return the rows of some users in each history that has some."""

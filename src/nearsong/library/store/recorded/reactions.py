@@ -138,13 +138,14 @@ class ReactionTable:
         with self._database.reading() as connection:
             return extent_of(connection, reactions, last)
 
-    def all(self) -> Iterator[Reaction]:
-        """Yield all reactions to songs in the order in which they were reported, named as plays are."""
+    def all(self, listener: str | None = None) -> Iterator[Reaction]:
+        """Yield the reactions of one listener or of all to songs, in the order reported, named as plays are."""
         columns = (reactions.c.listener, reactions.c.action, reactions.c.time, reactions.c.stars)
         query = with_names(reactions, *columns).where(reactions.c.song_id > 0).order_by(reactions.c.id)
+        query = query if listener is None else query.where(reactions.c.listener == listener)
         with self._database.reading() as connection:
-            for listener, action, time, stars, *track in connection.execute(query):
-                yield Reaction(listener, Action(action), int(time), int(stars), TrackName(*track))
+            for name, action, time, stars, *track in connection.execute(query):
+                yield Reaction(name, Action(action), int(time), int(stars), TrackName(*track))
 
 
 def _is(listener: str, action: Action, item: Reacted) -> sa.ColumnElement[bool]:

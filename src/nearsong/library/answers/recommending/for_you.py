@@ -1,0 +1,106 @@
+"""A listener -> songs for them: near what they play and like, away from what they skip, nothing they know."""
+
+import time
+
+import numpy as np
+
+from nearsong.library.answers.filters import FilterContext, Filters
+from nearsong.library.answers.recommending.known_songs import Ints, KnownSongs, Mask
+from nearsong.library.answers.recommending.recommender import Recommender
+from nearsong.library.answers.recommending.records import ForYou, Recommendation
+from nearsong.library.answers.seeds import seed_of_song
+from nearsong.library.listeners.recorded.plays import checked_listener
+from nearsong.recommendation import Taste, Worth, best_rows, nearest_liked, strongest_rows, taste_scores
+from nearsong.types import FloatArray
+from nearsong.validation import check_count
+
+SONGS_PER_ARTIST = 3
+"""Songs by one artist, unless there are too few others."""
+
+POPULAR_INSTEAD = "Nothing is known of what {} plays yet, so these are the songs that are played most here."
+NOTHING_YET = "Nothing is known of what {} plays yet: play some songs, or import a listening history."
+ONLY_DISLIKED = "So far {} only skipped songs or rated them low, so these are songs unlike those."
+TOO_FEW = "Only {} of {} songs: no others are left that {} does not know yet and that pass the filters."
+
+
+def for_you(
+    recommender: Recommender,
+    listener: str,
+    n: int,
+    filters: Filters,
+    *,
+    include_played: bool = False,
+    at: float | None = None,
+    worth: Worth | None = None,
+) -> ForYou:
+    """Return songs for a listener.
+
+    Parameters
+    ----------
+    recommender : Recommender
+    listener : str
+    n : int
+        Songs at most.
+    filters : Filters
+        ``new_artists`` leaves out all artists of songs that the listener likes.
+    include_played : bool, default=False
+        Whether songs that the listener knows may be recommended too, but those they dislike.
+    at : float, optional
+        Now, in seconds since 1970.
+    worth : Worth, optional
+        What plays, hearts and skips are worth.
+    """
+    check_count(n, "n")
+    name = checked_listener(listener)
+    known = recommender.known_songs(name, time.time() if at is None else float(at), worth or Worth())
+    allowed = _allowed(recommender, known, filters, include_played)
+    if not known.weights.any():
+        return _popular(recommender, name, n, filters, allowed)
+    space = recommender.space
+    points = strongest_rows(known.weights)
+    taste = Taste(space.embeddings[points], known.weights[points])
+    scores = taste_scores(space.embeddings, taste, recommender.typical)
+    rows = _best(recommender, scores, allowed, n, filters)
+    because = nearest_liked(space.embeddings[rows], taste)
+    songs = [
+        Recommendation(
+            song=space.songs[row],
+            score=float(scores[row]),
+            because=space.songs[points[point]] if point >= 0 else None,
+        )
+        for row, point in zip(rows.tolist(), because.tolist(), strict=True)
+    ]
+    notes = [] if (known.weights > 0).any() else [ONLY_DISLIKED.format(name)]
+    if len(songs) < n:
+        notes.append(TOO_FEW.format(len(songs), n, name))
+    return ForYou(name, songs, known.n_plays, notes)
+
+
+def _allowed(recommender: Recommender, known: KnownSongs, filters: Filters, include_played: bool) -> Mask:
+    """Return a mask of the songs that may be recommended: of each recording the first copy."""
+    space = recommender.space
+    allowed = filters.allowed(FilterContext(space, plays=recommender.plays))
+    if filters.new_artists:
+        liked = [space.songs[row] for row in np.flatnonzero(known.weights > 0).tolist()]
+        seeds = [seed_of_song(space, song) for song in liked]
+        allowed &= Filters(new_artists=True).allowed(FilterContext(space, seeds))
+    unwanted = known.weights < 0 if include_played else known.is_known | (known.weights < 0)
+    allowed &= ~recommender.copies_of(unwanted)
+    allowed &= recommender.recordings == np.arange(len(allowed))
+    return allowed
+
+
+def _best(recommender: Recommender, scores: FloatArray, allowed: Mask, n: int, filters: Filters) -> Ints:
+    per_artist = 1 if filters.one_per_artist else SONGS_PER_ARTIST
+    artists = recommender.space.artists
+    return best_rows(scores, allowed, artists, n, per_artist=per_artist, only=filters.one_per_artist)
+
+
+def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, allowed: Mask) -> ForYou:
+    """Return the songs that everybody plays most."""
+    plays = recommender.plays()
+    rows = _best(recommender, plays, allowed & (plays > 0), n, filters)
+    most = float(plays.max(initial=0.0)) or 1.0
+    songs = [Recommendation(recommender.space.songs[row], float(plays[row] / most)) for row in rows.tolist()]
+    note = POPULAR_INSTEAD if songs else NOTHING_YET
+    return ForYou(listener, songs, 0, [note.format(listener)])

@@ -1,0 +1,100 @@
+"""The songs of a snapshot and its listeners -> what all recommendations have in common, computed once."""
+
+import threading
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+from cachetools import LRUCache, cachedmethod
+
+from nearsong.caching import cached_property
+from nearsong.library.answers.playlist.recordings import recording_numbers
+from nearsong.library.answers.recommending.known_songs import GroupReaction, KnownSongs, SongRows
+from nearsong.library.listeners.evidence import NamedRows, evidence_of, imported_rows, recorded_rows
+from nearsong.library.listeners.matching import SongCatalogue
+from nearsong.library.neighbours.space import Space
+from nearsong.library.store import Store
+from nearsong.names import visible_name
+from nearsong.recommendation import Worth, typical_squared_distance
+from nearsong.types import FloatArray
+
+Mask = npt.NDArray[np.bool_]
+
+MAX_CACHED_LISTENERS = 64
+"""Listeners whose imported histories are kept."""
+
+
+class Recommender:
+    """What recommendations need of a snapshot. Thread-safe.
+
+    Parameters
+    ----------
+    store : Store
+    space : Space
+    catalogue : SongCatalogue
+        Of all songs of the library.
+    plays : callable
+        Returns how often everybody played each song of the space, (n_songs,).
+    songs_of : callable
+        Album or artist, by its id -> ids of its songs; none for an unknown one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        space: Space,
+        catalogue: SongCatalogue,
+        plays: Callable[[], FloatArray],
+        songs_of: Callable[[str], Sequence[int]],
+    ) -> None:
+        self._store, self.space, self.plays = store, space, plays
+        self._catalogue, self._songs_of = catalogue, songs_of
+        self._imported: LRUCache[str, list[NamedRows]] = LRUCache(MAX_CACHED_LISTENERS)
+        self._lock = threading.Lock()
+
+    @cached_property
+    def typical(self) -> float:
+        """The typical squared distance of two songs."""
+        return typical_squared_distance(self.space.embeddings)
+
+    @cached_property
+    def recordings(self) -> npt.NDArray[np.int64]:
+        """Which songs are copies of a recording, (n_songs,): the row of the first copy."""
+        return recording_numbers(self.space.songs)
+
+    def copies_of(self, songs: Mask) -> Mask:
+        """Return a mask of the songs in a mask and all their copies, (n_songs,)."""
+        is_there = np.zeros(len(songs), bool)
+        is_there[self.recordings[songs]] = True
+        return is_there[self.recordings]
+
+    def known_songs(self, listener: str, at: float, worth: Worth) -> KnownSongs:
+        """Return what a listener thinks of the songs, with all that was recorded until now.
+
+        Parameters
+        ----------
+        listener : str
+        at : float
+            Now, in seconds since 1970.
+        worth : Worth
+        """
+        name = visible_name(listener)
+        histories = [*self._imported_rows(name), recorded_rows(self._store, name)]
+        return self._rows.known(evidence_of(self._catalogue, histories), at, worth, self._groups(name))
+
+    def _groups(self, listener: str) -> list[GroupReaction]:
+        row_of = self.space.row_of
+        groups = []
+        for action, item, _, stars in self._store.reactions.of_albums_and_artists(listener):
+            rows = [row_of[song] for song in self._songs_of(item) if song in row_of]
+            groups.append(GroupReaction(rows, action, stars))
+        return groups
+
+    @cached_property
+    def _rows(self) -> SongRows:
+        return SongRows(self.space, self._catalogue)
+
+    @cachedmethod(attrgetter("_imported"), key=lambda self, listener: listener, lock=attrgetter("_lock"))
+    def _imported_rows(self, listener: str) -> list[NamedRows]:
+        return imported_rows(self._store, listener)
