@@ -101,7 +101,11 @@ def test_how_far_a_song_was_played_tells_plays_and_skips(player, clock):
         ({"mediaId": 1, "state": "dancing", "positionMs": 0}, 0, "state='dancing' is unknown; use one of starting"),
         ({"mediaId": 1, "state": "playing", "positionMs": "x"}, 0, "not an integer"),
         ({"mediaId": 999, "state": "playing", "positionMs": 0}, 70, "song not found: 999"),
-        ({"mediaId": 1, "mediaType": "podcast", "state": "playing", "positionMs": 0}, 70, "only songs are played here"),
+        (
+            {"mediaId": 1, "mediaType": "podcast", "state": "playing", "positionMs": 0},
+            70,
+            "only songs are played here",
+        ),
     ],
 )
 def test_a_wrong_report_says_what_is_wrong(player, asked, code, words):

@@ -10,8 +10,7 @@ from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, NOT_FOUND, ProtocolError
 
 EXTENSIONS = {
-    name: [1]
-    for name in ("apiKeyAuthentication", "formPost", "indexBasedQueue", "playbackReport", "sonicSimilarity")
+    name: [1] for name in ("apiKeyAuthentication", "formPost", "indexBasedQueue", "playbackReport", "sonicSimilarity")
 }
 """Supported extensions of OpenSubsonic with their versions."""
 
