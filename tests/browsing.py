@@ -24,6 +24,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 READY = {
     "library": "#songs .song-row",
     "song": "#near-learned .song-row",
+    "for-you": "#for-you-songs .song-row",
     "listen": "#drop-zone",
     "map": "#map-canvas",
     "playlists": "#make-playlist",

@@ -13,10 +13,12 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+import soundfile
 from anyio.from_thread import start_blocking_portal
 
 import foreign_music
 import music_library
+from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
 from nearsong.library.store.database import Database
 from nearsong.web.app import create_app
@@ -29,6 +31,7 @@ from shared_folder import made_by_one_worker
 from waiting import wait_for
 
 ADDRESS = "http://127.0.0.1:8337"
+LONG_SECONDS = 90
 
 
 async def _use_anyio() -> None:
@@ -215,6 +218,22 @@ def own_server(trained_file, tmp_path) -> Iterator[str]:
     library_file = shutil.copy(trained_file, tmp_path / "library.sqlite")
     with Library.open(library_file) as library, running(library, ServeSettings(port=0)) as address:
         yield address
+
+
+@pytest.fixture
+def long_server(trained_file, serving, tmp_path):
+    """A server that has three songs of a minute and a half."""
+    folder = tmp_path / "music" / "Long Player"
+    folder.mkdir(parents=True)
+    for number in (1, 2, 3):
+        file = folder / f"Long {number}.wav"
+        soundfile.write(file, music_library.sound(0, number, LONG_SECONDS), music_library.RATE)
+        write_tags(file, Tags("Long Player", f"Long {number}", "Long", "low hum", 2001))
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        library.scan(tmp_path / "music", workers=1)
+        with serving(library) as address:
+            yield address
 
 
 @pytest.fixture(scope="session")

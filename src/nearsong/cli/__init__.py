@@ -16,6 +16,7 @@ from nearsong.cli.demo import demo
 from nearsong.cli.encoders import encoders
 from nearsong.cli.experiment import experiment
 from nearsong.cli.find import find
+from nearsong.cli.for_you import for_, radio
 from nearsong.cli.listeners import listeners
 from nearsong.cli.listens import listens
 from nearsong.cli.map import map_
@@ -37,7 +38,15 @@ app = typer.Typer(
 )
 _PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Library": {"scan": scan, "encoders": encoders, "listens": listens, "listeners": listeners, "status": status},
-    "Music": {"similar": similar, "find": find, "playlist": playlist, "map": map_, "serve": serve},
+    "Music": {
+        "similar": similar,
+        "for": for_,
+        "radio": radio,
+        "find": find,
+        "playlist": playlist,
+        "map": map_,
+        "serve": serve,
+    },
     "Models": {"train": train, "evaluate": evaluate, "models": models, "export": export, "import": import_},
     "Demo and research": {"demo": demo, "experiment": experiment},
 }
@@ -74,6 +83,7 @@ def _options(
         nearsong train
         nearsong similar new-release.mp3
         nearsong playlist "Wynton Marsalis - Caravan" --length 25 --out evening.m3u8
+        nearsong for me
         nearsong serve --open
 
     Exit codes: 0 success, 1 no usable audio file, 2 error, 130 interrupted.

@@ -121,15 +121,25 @@ def plain_table(*headings: str, right: Sequence[str] = (), uncut: Sequence[str] 
     return table
 
 
-def song_table(title: str, songs: "Sequence[Song]", scores: Sequence[Column] = (), width: int = FILE_WIDTH) -> Table:
-    """Return a table of songs, with columns of scores first; numbers and ids are never cut."""
+def song_table(
+    title: str,
+    songs: "Sequence[Song]",
+    scores: Sequence[Column] = (),
+    width: int = FILE_WIDTH,
+    last_name: Column | None = None,
+) -> Table:
+    """Return a table of songs, with columns of scores first; numbers and ids are never cut.
+
+    Where there is space, ``last_name``, or else the album, follows artist and title.
+    """
     left: list[Column] = [("#", [str(rank) for rank in range(1, len(songs) + 1)]), *scores]
     right: list[Column] = [
         ("year", [str(song.year or "") for song in songs]),
         ("id", [str(song.id) for song in songs]),
     ]
     table = Table(title=Text(printable(title)), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    names = _name_columns(songs, width - sum(2 + _column_width(column) for column in [*left, *right]))
+    space = width - sum(2 + _column_width(column) for column in [*left, *right])
+    names = _name_columns(songs, space, last_name or ("album", [printable(song.album) for song in songs]))
     _add_number_columns(table, left)
     for (heading, _), column_width in names:
         table.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=column_width)
@@ -143,13 +153,13 @@ def song_table(title: str, songs: "Sequence[Song]", scores: Sequence[Column] = (
     return table
 
 
-def _name_columns(songs: "Sequence[Song]", width: int) -> list[tuple[Column, int]]:
-    """Return the columns of names and the width of each; the album only where there is space for it."""
+def _name_columns(songs: "Sequence[Song]", width: int, last: Column) -> list[tuple[Column, int]]:
+    """Return the columns of names and the width of each; the last only where there is space for it."""
     width = max(MIN_NAME_WIDTH, width)
     columns: list[Column] = [
         ("artist", [printable(song.artist or "-") for song in songs]),
         ("title", [printable(song.title or os.path.basename(song.path)) for song in songs]),
-        ("album", [printable(song.album) for song in songs]),
+        last,
     ]
     shares = [0.35, 0.4, 0.25] if width >= MIN_WIDTH_WITH_ALBUM else [0.45, 0.55]
     widths = [int(share * width) - 2 for share in shares]

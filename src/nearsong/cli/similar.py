@@ -39,6 +39,9 @@ SEEDS_HELP = 'Files, ids, or names such as "Artist - Title".'
 def similar(
     seeds: Annotated[list[str], typer.Argument(help=SEEDS_HELP)],
     *,
+    without: Annotated[
+        list[str] | None, typer.Option("--not", metavar="SEED", help="Less like this song; may be repeated.")
+    ] = None,
     n: Annotated[int, typer.Option("--number", "-n", help="How many songs.")] = 10,
     adventurous: DialOption = "neutral",
     filters: Filters,
@@ -56,25 +59,31 @@ def similar(
         nearsong similar new-release.mp3
         nearsong similar "Wynton Marsalis - Caravan" --one-per-artist --why
         nearsong similar 17 --adventurous 0.7
+        nearsong similar 17 42 --not 99
         nearsong similar 17 42 --genre jazz --year-from 1950 --year-to 1969 --fewer-plays 3 --json
     """
     with open_library(library) as lib:
         snapshot = lib.snapshot()
         queries = [snapshot.seed(seed, in_worker=True) for seed in seeds]
-        neighbours = snapshot.similar(queries, n, filters, adventurousness=dial_position(adventurous))
+        minus = [snapshot.seed(seed, in_worker=True) for seed in without or ()]
+        dial = dial_position(adventurous)
+        neighbours = snapshot.similar(queries, n, filters, adventurousness=dial, without=minus)
         reasons = snapshot.why(queries, [near.song for near in neighbours[:N_EXPLAINED]]) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
-    names = [query.name for query in queries]
+    names, other_names = ([seed.name for seed in group] for group in (queries, minus))
     if m3u is not None:
         _write_m3u(m3u, neighbours, title=f"Similar to {names[0]}")
         if str(m3u) == "-":
             return
     if as_json:
-        answer = {"seeds": names, "metric": kind, "songs": [neighbour.as_json() for neighbour in neighbours]}
+        songs = [neighbour.as_json() for neighbour in neighbours]
+        minus_names = {"not": other_names} if other_names else {}
+        answer = {"seeds": names, **minus_names, "metric": kind, "songs": songs}
         print_json({**answer, "why": [reason.as_json() for reason in reasons]} if why else answer)
         return
     console = output()
-    _print_neighbours(f"Similar to {' + '.join(names)} ({METRICS[kind]})", neighbours, n, console)
+    but = f", not to {' + '.join(other_names)}" if other_names else ""
+    _print_neighbours(f"Similar to {' + '.join(names)}{but} ({METRICS[kind]})", neighbours, n, console)
     for reason in reasons:
         _print_reason(reason, console)
 

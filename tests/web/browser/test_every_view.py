@@ -20,7 +20,7 @@ FIRST_VIEW = 300_000
 def test_every_view_is_sound_accessible_and_fits(visit, served, mode):
     page = visit.blank(served, **MODES[mode])
     song = ask(served, "/songs", search="Song 31")["items"][0]["id"]
-    hashes = {"library": "#/", "song": f"#/song/{song}", "listen": "#/listen", "map": "#/map"}
+    hashes = {"library": "#/", "for-you": "#/for-you", "song": f"#/song/{song}", "listen": "#/listen", "map": "#/map"}
     faults = []
     for view, hash in (hashes | {"playlists": "#/playlists", "quality": "#/quality"}).items():
         page.goto(f"{served}/{hash}")

@@ -3,18 +3,12 @@
 import shutil
 from itertools import product
 
-import pytest
-import soundfile
 from playwright.sync_api import Page, expect
 
-import music_library
 from browsing import ask, open_menu, played, rows, serious, titles, too_wide, until
 from library_store import store_of
-from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
 from nearsong.listens.records import Action
-
-SECONDS = 90
 
 
 def told(file) -> list[tuple[Action, str]]:
@@ -84,7 +78,7 @@ def test_the_menu_gives_hearts_and_asks_for_less_like_this(own_server, visit, tm
     page.keyboard.press("Escape")
     open_menu(rows(page).nth(1))
     page.get_by_role("menuitem", name="Less like this").click()
-    expect(page.locator(".toast")).to_contain_text(f"Less like “{second}”: noted for the next training.")
+    expect(page.locator(".toast")).to_contain_text(f"Less like “{second}” from now on.")
     assert told(tmp_path / "library.sqlite") == [(Action.HEART, first), (Action.SKIP, second)]
 
 
@@ -97,22 +91,6 @@ def test_a_heart_that_cannot_be_given_is_taken_back(own_server, visit):
     heart(page, 0).click()
     expect(page.locator(".toast")).to_contain_text("The library is in use.")
     expect(heart(page, 0)).to_have_attribute("aria-pressed", "false")
-
-
-@pytest.fixture
-def long_server(trained_file, serving, tmp_path):
-    """A server that has three songs of a minute and a half."""
-    folder = tmp_path / "music" / "Long Player"
-    folder.mkdir(parents=True)
-    for number in (1, 2, 3):
-        file = folder / f"Long {number}.wav"
-        soundfile.write(file, music_library.sound(0, number, SECONDS), music_library.RATE)
-        write_tags(file, Tags("Long Player", f"Long {number}", "Long", "low hum", 2001))
-    shutil.copy(trained_file, tmp_path / "library.sqlite")
-    with Library.open(tmp_path / "library.sqlite") as library:
-        library.scan(tmp_path / "music", workers=1)
-        with serving(library) as address:
-            yield address
 
 
 def test_a_song_left_early_is_a_skip_and_one_that_was_not_played_is_none(long_server, visit, tmp_path):

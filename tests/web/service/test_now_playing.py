@@ -109,3 +109,29 @@ def test_only_an_admin_sees_what_others_play(trained_file, tmp_path):
             answer = client.client.get("getNowPlaying", params={"apiKey": token, "f": "json"}).json()
             found[name] = {entry["username"] for entry in answer["subsonic-response"]["nowPlaying"]["entry"]}
         assert found == {"Anna": {"Anna", "Ben"}, "Ben": {"Ben"}}
+
+
+SONG = {"seconds": 200.0, "player": "phone"}
+
+
+def test_what_a_player_leaves_for_another_track_is_told_and_whether_it_was_early():
+    now = 1_000.0
+    board = NowPlayingBoard(clock=lambda: now)
+    other = TrackName("Ann", "Two")
+    assert board.put("me", TRACK, song_id=1, **SONG) is None
+    now += 20
+    assert board.put("me", TRACK, song_id=1, **SONG) is None  # again after a pause: it began when it began
+    now += 9
+    left = board.put("me", other, song_id=2, **SONG)
+    assert (left.song_id, left.since, left.is_skipped_at(now), left.is_skipped_at(now + 1)) == (1, 1_000, True, False)
+    now += 10
+    assert not board.note_play("me", {7})
+    assert not board.note_play("me", {2, 3})
+    assert board.note_play("me", {2})
+    left = board.put("me", TRACK, song_id=1, **SONG)
+    assert (left.song_id, left.is_skipped_at(now)) == (2, False)  # the player called it played
+    assert board.put("me", other, song_id=2, seconds=200.0, player="tablet") is None  # the phone may go on
+    assert board.put("me", TRACK, song_id=1, seconds=200.0, player="tablet", position=40).is_skipped_at(now)
+    assert not board.put("me", other, song_id=2, seconds=200.0, player="tablet").is_skipped_at(now)
+    now += 500
+    assert board.put("me", TRACK, song_id=1, seconds=200.0, player="tablet") is None  # it had ended

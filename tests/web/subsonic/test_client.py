@@ -67,7 +67,7 @@ def test_the_client_learns_what_the_service_can(play):
     async def session(connection):
         extensions = {one.name for one in await connection.get_open_subsonic_extensions()}
         ours = {Extensions.SONIC_SIMILARITY, Extensions.FORM_POST, Extensions.API_KEY_AUTHENTICATION}
-        assert extensions == ours | {Extensions.INDEX_BASED_QUEUE}
+        assert extensions == ours | {Extensions.INDEX_BASED_QUEUE, Extensions.PLAYBACK_REPORT}
         user = await connection.get_user("anyone")
         assert (user.username, user.stream_role, user.playlist_role, user.admin_role) == ("anyone", True, True, False)
         assert (await connection.get_license())["license"]["valid"] is True

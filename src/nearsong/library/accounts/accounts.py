@@ -6,6 +6,7 @@ is random too, is stored as it is, and is good for nothing but playing and telli
 """
 
 import base64
+import difflib
 import hashlib
 import os
 import secrets
@@ -81,6 +82,25 @@ class Accounts:
     def remove(self, name: str) -> None:
         """Remove an account; what its listener played stays."""
         self._store.accounts.remove(checked_listener(name))
+
+    def find(self, name: str) -> str:
+        """Return the name of a listener, with an account or without, as it is stored.
+
+        Raises
+        ------
+        InvalidInputError
+            If nothing is known of a listener of this name; names that are nearly the same are suggested.
+        """
+        key, known = listener_key(name), self._store.listener_rows.names()
+        if name in known:
+            return name
+        names = {listener_key(one): one for one in known}
+        if key in names:
+            return names[key]
+        near = difflib.get_close_matches(key, [one for one in names if abs(len(one) - len(key)) <= 2], 3, 0.7)
+        also = " or ".join(names[one] for one in near)
+        hint = f"did you mean {also}?" if near else "import a listening history, or play some songs."
+        raise InvalidInputError(f"nothing is known of a listener called {name!r}; {hint}")
 
     def write_everything(self, listener: str, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a zip of everything that is stored about a listener, with an account or without.

@@ -1,4 +1,4 @@
-"""All rows of one listener, in every table: they are deleted in one transaction, or none is."""
+"""Listeners in every table: their names, and all rows of one, which are deleted in one transaction, or none is."""
 
 import secrets
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from nearsong.library.store.schema import (
     listen_blocks,
     listen_sources,
     listen_totals,
+    listen_users,
     play_queues,
     playlist_songs,
     playlists,
@@ -59,10 +60,22 @@ class DeletedRows:
 
 
 class ListenerRows:
-    """Deletes what is stored about a listener."""
+    """Names all listeners, and deletes what is stored about one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def names(self) -> list[str]:
+        """Return the names of all listeners: of accounts, of what was recorded, and of imported histories."""
+        of_people = listen_sources.c.complete & (listen_sources.c.kind != "playlists")
+        recorded = sa.union(sa.select(accounts.c.name), sa.select(plays.c.listener), sa.select(reactions.c.listener))
+        with self._database.reading() as connection:
+            found = {str(name) for (name,) in connection.execute(recorded)}
+            packed = list(connection.execute(sa.select(listen_sources.c.users).where(of_people)))
+            numbers = {int(number) for (users,) in packed for number in unpack_users(users).tolist()}
+            people = connection.execute(sa.select(listen_users.c.id, listen_users.c.name))
+            found.update(str(name) for number, name in people if number in numbers)
+        return sorted(found)
 
     def delete(self, listener: str, owns_history: OwnsHistory) -> DeletedRows:
         """Delete all rows of a listener; SQLite overwrites them, so that they cannot be read from the file."""

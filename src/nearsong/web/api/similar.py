@@ -32,29 +32,46 @@ async def similar(
     seed: Annotated[
         list[SongId], Query(min_length=1, max_length=100, description="Id of a song; repeat it for several seeds.")
     ],
+    without: Annotated[
+        list[SongId],
+        Query(
+            default_factory=list,
+            max_length=100,
+            description="Id of a song that the answer stays away from; repeat it for several.",
+        ),
+    ],
     n: Annotated[int, Query(ge=1, le=200, description="Number of songs.")] = 10,
     metric: Annotated[Metric, Query(description="The active model, or sound alone (native).")] = "active",
     adventurousness: DialPosition = 0.0,
 ) -> Response:
     """Return similar songs with distance and similarity, and whether listeners agree.
 
-    With several seeds, a song's distance is that to the nearest seed.
+    With several seeds, a song's distance is that to the nearest seed. Songs like those of `without` come later, or
+    not at all.
     """
     loaded = service.loaded
     snapshot = await run_in_threadpool(lambda: service.snapshot) if loaded is None else loaded
-    if len(seed) > 1 or not filters.is_batched or not snapshot.is_ready(metric):
-        work = partial(_similar_unbatched, adventurousness=adventurousness)
+    if len(seed) > 1 or without or not filters.is_batched or not snapshot.is_ready(metric):
+        work = partial(_similar_unbatched, adventurousness=adventurousness, without=without)
         return Json(await run_in_threadpool(work, snapshot, seed, n, filters, metric))
     query = SongQuery([snapshot.seed(seed[0], metric)], n, filters, adventurousness)
     return Json(await service.similar_batcher.submit((snapshot, metric), query))
 
 
 def _similar_unbatched(
-    snapshot: Snapshot, songs: list[int], n: int, filters: Filters, metric: str, *, adventurousness: float
+    snapshot: Snapshot,
+    songs: list[int],
+    n: int,
+    filters: Filters,
+    metric: str,
+    *,
+    adventurousness: float,
+    without: list[int],
 ) -> bytes:
     """Return similar songs for one request alone, in its own thread: slow queries must not delay a batch."""
     seeds = [snapshot.seed(song, metric) for song in songs]
-    return similar_json(snapshot, metric, seeds, snapshot.similar(seeds, n, filters, metric, adventurousness))
+    found = snapshot.similar(seeds, n, filters, metric, adventurousness, without=without)
+    return similar_json(snapshot, metric, seeds, found)
 
 
 @router.get(

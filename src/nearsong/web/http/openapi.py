@@ -21,6 +21,7 @@ TAGS: list[dict[str, Any]] = [
     {"name": "status", "description": "State of the service and the library."},
     {"name": "songs", "description": "Search, audio and covers."},
     {"name": "similar", "description": "Similar songs, and why."},
+    {"name": "for you", "description": "Recommendations for a listener, and radio."},
     {"name": "query", "description": "Similar songs of an uploaded file."},
     {"name": "playlists", "description": "Generate, save and export."},
     {"name": "map", "description": "All songs in two dimensions."},

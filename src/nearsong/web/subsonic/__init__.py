@@ -28,6 +28,7 @@ from nearsong.web.subsonic import (
     routes_browse,
     routes_lists,
     routes_media,
+    routes_playback,
     routes_playlists,
     routes_queue,
     routes_reactions,
@@ -42,7 +43,7 @@ from nearsong.web.subsonic.parameters import Parameters, read_parameters
 __all__ = ["METHODS", "router"]
 
 WRITING_METHODS: dict[str, Method] = {
-    **routes_system.WRITING_METHODS,
+    **routes_playback.WRITING_METHODS,
     **routes_playlists.WRITING_METHODS,
     **routes_reactions.WRITING_METHODS,
     **routes_queue.WRITING_METHODS,
@@ -51,6 +52,7 @@ WRITING_METHODS: dict[str, Method] = {
 
 METHODS: dict[str, Method] = {
     **routes_system.METHODS,
+    **routes_playback.METHODS,
     **routes_browse.METHODS,
     **routes_lists.METHODS,
     **routes_similar.METHODS,

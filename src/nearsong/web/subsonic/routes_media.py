@@ -15,7 +15,7 @@ from nearsong.web.media.files import SoundResponse, attachment, etag_of, media_t
 from nearsong.web.service.own_playlists import visible_playlist
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_FOUND, ProtocolError, failed
-from nearsong.web.subsonic.routes_playlists import playlist_number
+from nearsong.web.subsonic.routes_playlists import is_made, made_playlist, playlist_number
 
 COVER_SIZES = (64, 128, 256, 512, 1024)
 """Longest sides in pixels; only a few, so that cached thumbnails are reused."""
@@ -109,6 +109,8 @@ def get_cover_art(call: Call) -> Response:
 def _songs_for_cover(call: Call, wanted: str) -> list[Song]:
     if not wanted.startswith("pl-"):
         return call.songs_of(wanted)[:MAX_COVER_SONGS]
+    if is_made(wanted):
+        return list(made_playlist(call, wanted).songs[:MAX_COVER_SONGS])
     songs = visible_playlist(call.service, call.caller, playlist_number(wanted)).songs
     known = call.snapshot.space.row_of
     return [call.snapshot.song(song) for song in songs if song in known][:MAX_COVER_SONGS]

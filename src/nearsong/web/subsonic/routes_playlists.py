@@ -1,10 +1,11 @@
-"""Methods for saved playlists, the same as on the page."""
+"""Methods for playlists: the saved ones, the same as on the page, and those that are made for the listener."""
 
 from collections.abc import Container, Sequence
 from typing import Any
 
-from nearsong.errors import NoSuchPlaylistError
+from nearsong.errors import EmptyLibraryError, NoSuchPlaylistError
 from nearsong.library import SavedPlaylist, Song
+from nearsong.web.service.made_playlists import MADE_IDS, MadePlaylist, made_playlists
 from nearsong.web.service.own_playlists import check_change, visible_playlist, visible_playlists
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, ProtocolError
@@ -16,15 +17,19 @@ MAX_NAME_CHARACTERS = 200
 
 
 def get_playlists(call: Call) -> dict[str, Any]:
-    """List all playlists."""
+    """List all playlists, first those that are made for the listener."""
+    made = [_made_record(call, playlist) for playlist in _made(call)]
     saved = visible_playlists(call.service, call.caller)
-    return {"playlists": {"playlist": [_record(call, playlist, _songs(call, playlist)) for playlist in saved]}}
+    return {"playlists": {"playlist": [*made, *(_record(call, one, _songs(call, one)) for one in saved)]}}
 
 
 def get_playlist(call: Call) -> dict[str, Any]:
     """Return a playlist and its songs; those with missing files are left out."""
-    playlist_id = playlist_number(call.parameters.require("id"))
-    return _with_songs(call, visible_playlist(call.service, call.caller, playlist_id))
+    wanted = call.parameters.require("id")
+    if is_made(wanted):
+        made = made_playlist(call, wanted)
+        return {"playlist": {**_made_record(call, made), "entry": call.records.songs(made.songs)}}
+    return _with_songs(call, visible_playlist(call.service, call.caller, playlist_number(wanted)))
 
 
 def create_playlist(call: Call) -> dict[str, Any]:
@@ -64,8 +69,23 @@ def delete_playlist(call: Call) -> dict[str, Any]:
     return {}
 
 
+def is_made(text: str) -> bool:
+    """Return whether an id is that of a playlist that is made for each listener."""
+    return text.removeprefix("pl-") in MADE_IDS and text.startswith("pl-")
+
+
+def made_playlist(call: Call, text: str) -> MadePlaylist:
+    """Return a playlist that is made for the listener, by its id."""
+    found = next((playlist for playlist in _made(call) if f"pl-{playlist.id}" == text), None)
+    if found is None:
+        raise NoSuchPlaylistError(f"playlist not found: {text!r}; it is there once you have played something.")
+    return found
+
+
 def playlist_number(text: str) -> int:
-    """Return the id of a playlist as a number."""
+    """Return the id of a saved playlist as a number."""
+    if is_made(text):
+        raise ProtocolError(NOT_ALLOWED, "this playlist is made for you and cannot be changed; save a copy of it.")
     digits = text.removeprefix("pl-")
     if digits == text or not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
         raise NoSuchPlaylistError(f"playlist not found: {text[:40]!r}; getPlaylists lists them.")
@@ -96,6 +116,30 @@ def _with_songs(call: Call, saved: SavedPlaylist) -> dict[str, Any]:
     return {"playlist": {**_record(call, saved, songs), "entry": entries}}
 
 
+def _made(call: Call) -> Sequence[MadePlaylist]:
+    try:
+        return made_playlists(call.snapshot, call.listener)
+    except EmptyLibraryError:
+        return ()
+
+
+def _made_record(call: Call, made: MadePlaylist) -> Record:
+    created = timestamp(call.catalogue.created)
+    return {
+        "id": f"pl-{made.id}",
+        "name": made.name,
+        "comment": made.comment,
+        "owner": call.user,
+        "public": False,
+        "songCount": len(made.songs),
+        "duration": round(sum(song.seconds for song in made.songs)),
+        "created": created,
+        "changed": created,
+        "coverArt": f"pl-{made.id}",
+        "readonly": True,
+    }
+
+
 def _record(call: Call, saved: SavedPlaylist, songs: Sequence[Song]) -> Record:
     return {
         "id": f"pl-{saved.id}",
@@ -107,6 +151,7 @@ def _record(call: Call, saved: SavedPlaylist, songs: Sequence[Song]) -> Record:
         "created": timestamp(saved.created),
         "changed": timestamp(saved.changed),
         "coverArt": f"pl-{saved.id}" if songs else None,
+        "readonly": not call.caller.may_change(saved.owner),
     }
 
 

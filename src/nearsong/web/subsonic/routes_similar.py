@@ -1,28 +1,43 @@
-"""Methods that find similar songs and artists, and paths between songs."""
+"""Methods that find similar songs and artists, go on as a radio, and find paths between songs."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from nearsong.library import Artist, Filters, PlaylistRules, Song
+from nearsong.library import Artist, Filters, PlaylistRules, Seed, Song
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
 from nearsong.web.subsonic.records import Record, artist_mbid
 
 MAX_SIMILAR = 500
+MAX_RADIO = 100
+"""Songs that are chosen one after another; of a longer list the rest are the nearest."""
+
 MAX_SEEDS = 5
 """Songs that represent an artist or an album, evenly spaced among theirs."""
 
 
 def get_similar_songs(call: Call) -> dict[str, Any]:
     """List songs similar to a song, an album or an artist."""
-    return {"similarSongs": {"song": call.records.songs(_similar_songs(call, 50))}}
+    seeds, count = _seeds(call), call.parameters.number("count", 50, maximum=MAX_SIMILAR)
+    found = call.snapshot.similar(seeds, n=count) if count else []
+    return {"similarSongs": {"song": call.records.songs([neighbour.song for neighbour in found])}}
 
 
 def get_similar_songs2(call: Call) -> dict[str, Any]:
-    """List songs similar to an artist."""
-    return {"similarSongs2": {"song": call.records.songs(_similar_songs(call, 50))}}
+    """List songs as a radio from an artist, an album or a song: artists change, and the listener's taste counts."""
+    seeds, count = _seeds(call), call.parameters.number("count", 50, maximum=MAX_SIMILAR)
+    songs: list[Song] = []
+    if count:
+        with call.service.concurrency.slot():
+            found = call.snapshot.radio(seeds, n=min(count, MAX_RADIO), listener=call.listener)
+        songs = [one.song for one in found]
+    if len(songs) < count:
+        known = {song.id for song in songs}
+        nearest = call.snapshot.similar(seeds, n=count)
+        songs += [near.song for near in nearest if near.song.id not in known][: count - len(songs)]
+    return {"similarSongs2": {"song": call.records.songs(songs)}}
 
 
 def get_sonic_similar_tracks(call: Call) -> dict[str, Any]:
@@ -71,10 +86,8 @@ def _artist_info(artist: Artist, similar: Iterable[Record]) -> dict[str, Any]:
     return {"musicBrainzId": artist_mbid(artist) or None, "similarArtist": list(similar)}
 
 
-def _similar_songs(call: Call, default: int) -> list[Song]:
-    seeds = [call.snapshot.seed(song.id) for song in _spread(call.songs_of(call.parameters.require("id")))]
-    count = call.parameters.number("count", default, maximum=MAX_SIMILAR)
-    return [neighbour.song for neighbour in call.snapshot.similar(seeds, n=count)] if count else []
+def _seeds(call: Call) -> list[Seed]:
+    return [call.snapshot.seed(song.id) for song in _spread(call.songs_of(call.parameters.require("id")))]
 
 
 def _similar_artists(call: Call) -> tuple[Artist, list[Artist]]:

@@ -1,20 +1,17 @@
-"""Methods about the service: ping, extensions, users, scans, plays."""
+"""Methods about the service: ping, extensions, users, scans."""
 
-import time
-from itertools import zip_longest
 from typing import Any
 
 from nearsong.errors import EmptyLibraryError
-from nearsong.library import MAX_PLAYS_PER_REQUEST, Song
-from nearsong.listens.records import TrackName
 from nearsong.names import listener_key
 from nearsong.web.http.rate_limits import spend
 from nearsong.web.jobs.scan import Scan
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, NOT_FOUND, ProtocolError
-from nearsong.web.subsonic.parameters import parse_integer, song_number
 
-EXTENSIONS = {"apiKeyAuthentication": [1], "formPost": [1], "indexBasedQueue": [1], "sonicSimilarity": [1]}
+EXTENSIONS = {
+    name: [1] for name in ("apiKeyAuthentication", "formPost", "indexBasedQueue", "playbackReport", "sonicSimilarity")
+}
 """Supported extensions of OpenSubsonic with their versions."""
 
 FOLDER_ID = 1
@@ -91,50 +88,6 @@ def start_scan(call: Call) -> dict[str, Any]:
     return {"scanStatus": _scan_status(call)}
 
 
-def scrobble(call: Call) -> dict[str, Any]:
-    """Record plays with their times, or note what plays now (submission=false)."""
-    wanted = call.parameters.all("id") or [call.parameters.require("id")]
-    times = [parse_integer("time", text) for text in call.parameters.all("time")]
-    if len(times) > len(wanted):
-        raise ProtocolError(GENERAL, f"{len(times)} times for {len(wanted)} songs; send one for each.")
-    if call.parameters.text("submission", "true").lower() == "false" or not call.service.settings.plays:
-        songs = [call.song(song_id) for song_id in wanted]
-        if call.service.settings.plays:
-            _note_now_playing(call, songs[-1])
-        return {}
-    if len(wanted) <= MAX_PLAYS_PER_REQUEST:  # more are refused by the library
-        spend(call.service.play_limit, call.request, "plays", len(wanted))
-    now = time.time()
-    played = [
-        (song_number(song_id), now if milliseconds is None else milliseconds / 1000)
-        for song_id, milliseconds in zip_longest(wanted, times)
-    ]
-    call.service.library.play_log.record_all(played, call.listener)
-    return {}
-
-
-def get_now_playing(call: Call) -> dict[str, Any]:
-    """List what the listener plays now; what all of them do, for an admin. Only songs of the library."""
-    playing = [one for one in call.service.now_playing.all() if call.caller.is_admin or one.listener == call.listener]
-    if not playing:  # perhaps there is no song either
-        return {"nowPlaying": {"entry": []}}
-    named = call.snapshot.songs_named([one.track for one in playing])
-    entries = []
-    for one, match in zip(playing, named, strict=True):
-        song = match if one.song_id is None else next(iter(call.known_songs([one.song_id])), None)
-        if song is not None:
-            minutes = max(0, int((time.time() - one.since) / 60))
-            who = {"username": one.listener, "minutesAgo": minutes, "playerId": 0, "playerName": one.player}
-            entries.append({**call.records.song(song), **who})
-    return {"nowPlaying": {"entry": entries}}
-
-
-def _note_now_playing(call: Call, song: Song) -> None:
-    track = TrackName(song.artist, song.title, song.recording_mbid, song.artist_mbid)
-    player = call.parameters.text("c")[:100]
-    call.service.now_playing.put(call.listener, track, seconds=song.seconds, song_id=song.id, player=player)
-
-
 def _empty(name: str) -> Method:
     """Return a method with an empty result, for features that the library does not have."""
     return lambda _call: {name: {}}
@@ -178,7 +131,6 @@ METHODS: dict[str, Method] = {
     "getMusicFolders": get_music_folders,
     "getScanStatus": get_scan_status,
     "startScan": start_scan,
-    "getNowPlaying": get_now_playing,
     "getPodcasts": _empty("podcasts"),
     "getNewestPodcasts": _empty("newestPodcasts"),
     "getInternetRadioStations": _empty("internetRadioStations"),
@@ -186,5 +138,3 @@ METHODS: dict[str, Method] = {
     "getShares": _empty("shares"),
     "getVideos": _empty("videos"),
 }
-
-WRITING_METHODS: dict[str, Method] = {"scrobble": scrobble}

@@ -6,6 +6,7 @@
 
 export const VIEWS = [
   { name: "library", hash: "#/", label: "Library", short: "Library", icon: "library" },
+  { name: "for-you", hash: "#/for-you", label: "For you", short: "For you", icon: "star" },
   { name: "listen", hash: "#/listen", label: "Find by sound", short: "Find", icon: "wave" },
   { name: "map", hash: "#/map", label: "Map", short: "Map", icon: "map" },
   { name: "playlists", hash: "#/playlists", label: "Playlists", short: "Playlists", icon: "playlist" },
@@ -15,6 +16,7 @@ export const VIEWS = [
 const ROUTES = [
   [/^\/?$/, "library"],
   [/^\/song\/(\d{1,19})$/, "song"],
+  [/^\/for-you$/, "for-you"],
   [/^\/listen$/, "listen"],
   [/^\/map$/, "map"],
   [/^\/playlists$/, "playlists"],
@@ -26,6 +28,7 @@ const ROUTES = [
 export const LOAD = {
   library: () => import("../views/library.js"),
   song: () => import("../views/song.js"),
+  "for-you": () => import("../views/for_you.js"),
   listen: () => import("../views/listen.js"),
   map: () => import("../views/map.js"),
   playlists: () => import("../views/playlists.js"),

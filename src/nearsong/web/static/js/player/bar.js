@@ -4,6 +4,7 @@ import { announce, h, icon, iconButton, replace } from "../core/dom.js";
 import { artistOf, time, titleOf } from "../core/format.js";
 import { player } from "./player.js";
 import { closeQueue, toggleQueue } from "./queue.js";
+import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 import { heartButton } from "../songs/hearts.js";
 import { artistHref, artistLink, songHref } from "../songs/links.js";
@@ -48,6 +49,7 @@ const parts = {
     value: 100,
     "aria-label": "Volume",
   }),
+  radio: h("span", { class: "mark accent player-radio", id: "player-radio", hidden: true }, icon("radio"), h("span", {}, "Radio")),
   queue: iconButton("queue", "Queue", () => toggleQueue(), {
     id: "queue-toggle",
     "aria-expanded": false,
@@ -92,6 +94,8 @@ function draw() {
   if (song !== shown) drawSong(song);
   const playing = player.playing;
   bar.classList.toggle("is-playing", playing);
+  parts.radio.hidden = !radio.on;
+  parts.radio.title = radio.on ? `Radio: ${radio.name}` : "";
   swap(parts.toggle, playing ? "pause" : "play", playing ? "Pause" : "Play");
   swap(parts.mute, player.muted ? "muted" : "volume", player.muted ? "Unmute" : "Mute");
   parts.next.disabled = player.index + 1 >= player.queue.length;
@@ -115,7 +119,12 @@ function drawSong(song) {
   replace(
     parts.song,
     cover(song, 52, { eager: true }),
-    h("div", { class: "player-names" }, title, h("div", { class: "player-artist ellipsis" }, artist)),
+    h(
+      "div",
+      { class: "player-names" },
+      title,
+      h("div", { class: "player-second" }, h("div", { class: "player-artist ellipsis" }, artist), parts.radio),
+    ),
     heartButton(song, { id: "player-heart" }),
   );
   if (shown) announce(`Now: ${titleOf(song)} by ${artistOf(song)}`);

@@ -3,10 +3,12 @@
 //   player.play(songs, index = 0, {more})   replaces the queue and plays; more() -> Promise of further songs
 //   player.playNow(song)            plays at once; the queue continues after it
 //   player.restore(songs, index, position)   restores the queue after a reload, paused
+//   player.follow(more)             from now on `more` fills the end of the queue; null: nothing does
+//   player.setNext(songs)           replaces what comes after the current song
 //   player.playNext(song)           after the current song (starts if nothing plays)
 //   player.add(songs)               at the end (starts if nothing plays)
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
-//   player.current (song or null), .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1), .muted
+//   player.current (song or null), .more, .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1), .muted
 //   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
 //   "listened" (detail {song, seconds}: half of a song or four minutes of it were played),
 //   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played)
@@ -34,7 +36,7 @@ class Player extends EventTarget {
   #hush = () => {}; // closes the last error message
   #wanted = false; // whether it should play, possibly still loading
   #more = null; // loads the rest of a long list
-  #asked = false; // whether it is being loaded
+  #filling = null; // {more, done}: it is being loaded
 
   constructor() {
     super();
@@ -57,6 +59,9 @@ class Player extends EventTarget {
 
   get current() {
     return this.queue[this.index] || null;
+  }
+  get more() {
+    return this.#more;
   }
   get playing() {
     return this.#wanted && !this.#audio.paused;
@@ -119,6 +124,17 @@ class Player extends EventTarget {
     );
     audio.src = songUrl.audio(song.id);
     this.#describe(song);
+    this.#tell();
+  }
+
+  follow(more) {
+    this.#more = more;
+    this.#tell();
+    this.#fill();
+  }
+
+  setNext(songs) {
+    this.queue.splice(this.index + 1, Infinity, ...songs);
     this.#tell();
   }
 
@@ -199,16 +215,21 @@ class Player extends EventTarget {
     this.#fill();
   }
 
-  /** Load more songs of a long list near the end of the queue. */
-  async #fill() {
+  /** Load more songs of a long list near the end of the queue; the promise of an earlier call if it is being done. */
+  #fill() {
     const more = this.#more;
-    if (!more || this.#asked || this.index + 2 < this.queue.length) return;
-    this.#asked = true;
-    const songs = await more().catch(() => []); // tried again with the next song
-    this.#asked = false;
-    if (this.#more !== more || !songs.length) return;
-    this.queue.push(...songs);
-    this.#tell();
+    if (!more || this.index + 2 < this.queue.length) return null;
+    if (this.#filling?.more === more) return this.#filling.done;
+    const filling = { more };
+    const add = (songs) => {
+      if (this.#filling === filling) this.#filling = null;
+      if (this.#more !== more || !songs.length) return;
+      this.queue.push(...songs);
+      this.#tell();
+    };
+    filling.done = more().catch(() => []).then(add); // tried again with the next song
+    this.#filling = filling;
+    return filling.done;
   }
 
   #start() {
@@ -220,7 +241,10 @@ class Player extends EventTarget {
     this.#tell();
   }
 
-  #ended() {
+  async #ended() {
+    const song = this.current;
+    if (this.index + 1 >= this.queue.length) await this.#fill();
+    if (song !== this.current) return;
     if (this.index + 1 < this.queue.length) this.#advance();
     else this.pause();
   }

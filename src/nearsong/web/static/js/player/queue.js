@@ -1,8 +1,9 @@
 // The panel with the queue.   toggleQueue(), closeQueue()
 
-import { button, h, iconButton, replace } from "../core/dom.js";
+import { button, h, icon, iconButton, replace } from "../core/dom.js";
 import { artistOf, count, longTime, time, titleOf } from "../core/format.js";
 import { player } from "./player.js";
+import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 
 const MAX_ROWS = 200; // rows drawn
@@ -63,6 +64,25 @@ function removeAt(at) {
   next?.querySelector(".icon-button:not(:disabled)")?.focus();
 }
 
+function radioNote() {
+  const stop = () => {
+    radio.stop();
+    panel.querySelector("h2").focus({ preventScroll: true });
+  };
+  return h(
+    "div",
+    { class: "queue-radio" },
+    icon("radio"),
+    h(
+      "div",
+      {},
+      h("p", { class: "ellipsis" }, h("strong", {}, "Radio: "), radio.name),
+      h("p", { class: "muted small-text" }, "Never ends. Follows what you play, heart and skip."),
+    ),
+    button("Stop radio", stop, { class: "button plain small", id: "stop-radio" }),
+  );
+}
+
 function draw() {
   if (panel.hidden) return;
   if (!player.current) return closeQueue();
@@ -76,9 +96,8 @@ function draw() {
     { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Queue" },
     shown.map((song, i) => row(song, player.index + i)),
   );
-  const sum = after.length
-    ? `${count(after.length, "song")}, ${longTime(seconds)}`
-    : "The queue is empty. Add songs from their menu.";
+  const none = radio.on ? "Choosing what comes next." : "The queue is empty. Add songs from their menu.";
+  const sum = after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : none;
   replace(
     panel,
     h(
@@ -87,6 +106,7 @@ function draw() {
       h("h2", { tabindex: "-1" }, "Queue"),
       iconButton("close", "Close queue", closeQueue),
     ),
+    radio.on && radioNote(),
     h(
       "div",
       { class: "queue-sum muted small-text" },
@@ -105,7 +125,7 @@ function draw() {
 
 let drawn = "";
 player.addEventListener("change", () => {
-  const now = `${player.index}/${player.queue.map((song) => song.id ?? song.src).join()}`;
+  const now = `${radio.on}/${player.index}/${player.queue.map((song) => song.id ?? song.src).join()}`;
   if (panel.hidden || now === drawn) {
     // redrawn only if the songs changed, to keep the focus
     if (panel.hidden) drawn = "";

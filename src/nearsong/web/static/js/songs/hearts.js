@@ -2,9 +2,10 @@
 //
 //   startHearts(app): loads them; where the service records nothing, no heart is shown
 //   hearts: EventTarget, "change"; hearts.shown: whether there are any to give; hearts.has(song)
+//       "told" (detail {song, reaction}): a heart was given ("liked") or removed ("played"), or less is wanted ("skipped")
 //   toggleHeart(song): gives or removes a heart
 //   heartButton(song, props) -> <button class="icon-button heart">, pressed if the song has one
-//   lessLike(song): tells the service that less like this is wanted
+//   lessLike(song) -> promise of whether the service was told that less like this is wanted
 
 import { del, get, post, put } from "../core/api.js";
 import { announce, iconButton } from "../core/dom.js";
@@ -31,6 +32,10 @@ class Hearts extends EventTarget {
     this.#tell();
   }
 
+  tell(song, reaction) {
+    this.dispatchEvent(new CustomEvent("told", { detail: { song, reaction } }));
+  }
+
   #tell() {
     this.dispatchEvent(new Event("change"));
   }
@@ -55,6 +60,7 @@ export async function toggleHeart(song) {
   hearts.set(song, on); // at once: the service is rarely of another opinion
   try {
     await (on ? put(path(song)) : del(path(song)));
+    hearts.tell(song, on ? "liked" : "played");
     // a focused heart is announced as pressed or not
     if (!document.activeElement?.matches(".heart")) announce(on ? "Heart given" : "Heart removed");
   } catch (error) {
@@ -66,9 +72,12 @@ export async function toggleHeart(song) {
 export async function lessLike(song) {
   try {
     await post("/skips", { song_id: song.id });
-    say(`Less like “${brief(titleOf(song))}”: noted for the next training.`);
+    say(`Less like “${brief(titleOf(song))}” from now on.`);
+    hearts.tell(song, "skipped");
+    return true;
   } catch (error) {
     sayError(error);
+    return false;
   }
 }
 

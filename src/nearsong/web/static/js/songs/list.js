@@ -7,6 +7,7 @@
 //       marks    nodes beside the artist's name (class "mark")
 //       onPlay   f(song); default: plays this song alone             details  true: album, year, heart as columns
 //       menu     false: none; an array: more items above the usual ones [{icon, label, run}]
+//       less     f(song) of the menu's "Less like this"
 //       below    node that opens under the row (a why panel)
 //   moveByArrows(list): arrow up / down between the rows of any <li> list, staying on the same control
 
@@ -18,7 +19,7 @@ import { heartButton } from "./hearts.js";
 import { artistLink, songLink } from "./links.js";
 import { songMenu } from "./menu.js";
 
-export function songRow(song, { note, marks, actions = [], onPlay, details = false, menu, below } = {}) {
+export function songRow(song, { note, marks, actions = [], onPlay, details = false, menu, less, below } = {}) {
   const start = () => {
     if (isCurrent(song)) player.toggle();
     else if (onPlay) onPlay(song);
@@ -64,7 +65,7 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
         { class: "row-actions" },
         details && heartButton(song, { class: "row-heart" }),
         actions,
-        menu !== false && songMenu(song, menu || []),
+        menu !== false && songMenu(song, menu || [], { less }),
       ),
     ),
     below,
@@ -101,7 +102,7 @@ export function moveByArrows(list) {
     const to = step > 0 ? from.nextElementSibling : from.previousElementSibling;
     if (!to) return;
     event.preventDefault();
-    const name = ["row-play", "row-title", "row-why", "row-reseed", "row-heart", "row-more"].find((one) =>
+    const name = ["row-play", "row-title", "row-why", "row-reseed", "row-heart", "row-less", "row-hide", "row-more"].find((one) =>
       event.target.classList.contains(one),
     );
     (to.querySelector(name ? `.${name}` : "button, a") || to.querySelector("button, a"))?.focus();

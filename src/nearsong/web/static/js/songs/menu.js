@@ -1,4 +1,4 @@
-// songMenu(song, items) -> button "More for TITLE" that opens the menu of a song
+// songMenu(song, items, {less}) -> button "More for TITLE" that opens the menu of a song; less(song): "Less like this"
 // startPlaylist(song): a playlist from this song, or one more seed of the current draft
 
 import { h, icon } from "../core/dom.js";
@@ -6,6 +6,7 @@ import { brief, titleOf } from "../core/format.js";
 import { openMenu } from "../core/menu.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
+import { radio } from "../player/radio.js";
 import { hearts, lessLike, toggleHeart } from "./hearts.js";
 import { artistHref, mapHref, songHref } from "./links.js";
 
@@ -24,8 +25,9 @@ export async function startPlaylist(song) {
     });
 }
 
-export function songMenu(song, items = []) {
+export function songMenu(song, items = [], { less = lessLike } = {}) {
   const usual = [
+    { icon: "radio", label: "Start radio", run: () => radio.start([song]) },
     { icon: "playlist", label: "Create playlist", run: () => startPlaylist(song) },
     {
       icon: "next",
@@ -52,7 +54,7 @@ export function songMenu(song, items = []) {
   ];
   const opinions = () => [
     { icon: "heart", label: hearts.has(song) ? "Remove heart" : "Give a heart", run: () => toggleHeart(song) },
-    { icon: "remove", label: "Less like this", run: () => lessLike(song) },
+    { icon: "less", label: "Less like this", run: () => less(song) },
   ];
   const button = h(
     "button",

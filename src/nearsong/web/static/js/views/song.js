@@ -4,6 +4,7 @@ import { get, isAbort } from "../core/api.js";
 import { button, h, icon, replace } from "../core/dom.js";
 import { apart, artistOf, count, time, titleOf } from "../core/format.js";
 import { isCurrent, player } from "../player/player.js";
+import { radio } from "../player/radio.js";
 import { cover } from "../songs/cover.js";
 import { artistHref, artistLink, mapHref } from "../songs/links.js";
 import { dialControl, dialPosition } from "../songs/dial.js";
@@ -13,6 +14,7 @@ import { songMenu, startPlaylist } from "../songs/menu.js";
 import { sayError } from "../core/toasts.js";
 import { learnNote } from "./library/empty.js";
 import { neighbours } from "./song/neighbours.js";
+import { notLike } from "./song/not_like.js";
 
 const FIRST = 10;
 const MOST = 50;
@@ -26,7 +28,8 @@ export async function show(root, { id }, app) {
     app.status || app.refreshStatus(),
   ]);
   app.title(`${apart(titleOf(song))} by ${apart(artistOf(song))}`);
-  const state = { n: FIRST, near: [] };
+  const minus = notLike(song, () => load(song, box, state, app));
+  const state = { n: FIRST, near: [], without: () => minus.songs().map((one) => one.id) };
   const box = h("div", { class: "near-lists" });
   const chips = filters.map((filter) => filterChip(filter, () => load(song, box, state, app)));
   const head = header(song, state, app);
@@ -36,8 +39,9 @@ export async function show(root, { id }, app) {
     h(
       "div",
       { class: "near-tools" },
-      h("div", { class: "cluster", role: "group", "aria-label": "Filters" }, chips),
+      h("div", { class: "cluster", role: "group", "aria-label": "Filters" }, chips, minus.opener),
       dialControl(app.status, () => load(song, box, state, app)),
+      minus.field,
     ),
     box,
   );
@@ -116,6 +120,7 @@ function header(song, state, app) {
         "div",
         { class: "cluster song-buttons" },
         play,
+        button("Start radio", () => radio.start([song]), { id: "start-radio", class: "button quiet", icon: "radio" }),
         button(
           "Create playlist",
           () => startPlaylist(song),
@@ -147,7 +152,8 @@ async function load(song, box, state, app) {
   const mine = (state.turn = (state.turn || 0) + 1);
   const ask = (metric) => {
     const adventurousness = metric === "active" ? dialPosition(app.status) : 0;
-    return get("/similar", { seed: song.id, n: state.n, metric, adventurousness, ...chosen }, { signal: app.signal });
+    const asked = { seed: song.id, without: state.without(), n: state.n, metric, adventurousness, ...chosen };
+    return get("/similar", asked, { signal: app.signal });
   };
   try {
     const learns = app.status.model && app.status.model.kind !== "native";

@@ -1,0 +1,79 @@
+"""Requests and responses about songs for a listener: recommendations and radio."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from nearsong.library import DEFAULT_USER, Filters, ForYou, Recommendation
+from nearsong.web.json.answers import Plays, song_json
+from nearsong.web.json.reactions import ListenerName
+from nearsong.web.json.schemas import SongId, SongOut, Strict
+
+MAX_HEARD = 1_000
+"""Songs of a session that a client may send; of a longer one the latest."""
+
+
+class RecommendationOut(BaseModel):
+    """A song for a listener."""
+
+    song: SongOut
+    score: float = Field(description="Higher is better; comparable within one response only.")
+    because: SongOut | None = Field(description="The song it is nearest to, of those that speak for it.")
+
+
+class ForYouOut(BaseModel):
+    """Songs for a listener, the best first."""
+
+    listener: str
+    plays: int = Field(description="Plays of the listener that they are chosen by; without any there are no songs.")
+    songs: list[RecommendationOut]
+    notes: list[str] = Field(description="What limits the answer, in words.")
+
+
+class HeardIn(Strict):
+    """What a listener did with a song of the radio."""
+
+    song_id: SongId
+    reaction: Literal["played", "liked", "skipped"] = "played"
+
+
+class RadioIn(Strict):
+    """A radio so far; the client keeps it, not the service."""
+
+    seeds: list[SongId] = Field(min_length=1, max_length=100, description="What the radio started from.")
+    heard: list[HeardIn] = Field(
+        default_factory=list, max_length=MAX_HEARD, description="In order; songs that were removed are ignored."
+    )
+    n: int = Field(5, ge=1, le=100, description="How many songs come next.")
+    filters: Filters = Field(default_factory=Filters)
+    listener: ListenerName = DEFAULT_USER
+    shuffle: int = Field(0, ge=0, le=2**31, description="Another number gives another radio.")
+
+
+class RadioOut(BaseModel):
+    """The next songs of a radio, in order; none once all have been heard."""
+
+    songs: list[RecommendationOut]
+
+
+def for_you_json(found: ForYou, plays: Plays) -> dict[str, Any]:
+    """Return songs for a listener as `ForYouOut`."""
+    return {
+        "listener": found.listener,
+        "plays": found.n_plays,
+        "songs": recommendations_json(found.songs, plays),
+        "notes": found.notes,
+    }
+
+
+def recommendations_json(found: Sequence[Recommendation], plays: Plays) -> list[dict[str, Any]]:
+    """Return recommendations as a list of `RecommendationOut`."""
+    return [
+        {
+            "song": song_json(one.song, plays),
+            "score": float(one.score),
+            "because": None if one.because is None else song_json(one.because, plays),
+        }
+        for one in found
+    ]

@@ -1,0 +1,159 @@
+"""For you, radio and "not like" in a real browser."""
+
+import shutil
+import time
+from itertools import product
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import ask, open_menu, played, rows, serious, titles, too_wide, until
+from nearsong.library import Library
+
+PLAYED = (1, 7)
+LIST = "#for-you-songs"
+
+
+@pytest.fixture
+def listened(trained_file, serving, tmp_path):
+    """A server whose listener has played two songs."""
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        for song in PLAYED:
+            library.play_log.record(song, "me", time.time() - 3600)
+        with serving(library) as address:
+            yield address
+
+
+def asked_radio(page: Page) -> list[dict]:
+    """What the page asks a radio for from now on."""
+    asked: list[dict] = []
+    page.on("request", lambda sent: asked.append(sent.post_data_json) if sent.url.endswith("/radio") else None)
+    return asked
+
+
+def ids(songs: list[dict]) -> list[int]:
+    return [one["song"]["id"] for one in songs]
+
+
+def row_ids(page: Page, list_id: str) -> list[int]:
+    return [int(row.get_attribute("data-song-id")) for row in rows(page, list_id).all()]
+
+
+def test_songs_for_the_listener_say_why_and_can_be_played_hidden_and_refused(listened, visit):
+    found = ask(listened, "/for-you", n=50)
+    page = visit(listened, "#/for-you")
+    expect(page.locator("#for-you-lead")).to_contain_text("From 2 plays of yours")
+    assert row_ids(page, LIST) == ids(found["songs"])
+    first, second, third = found["songs"][:3]
+    expect(rows(page, LIST).first.locator(".because")).to_have_text(f"Because you play {first['because']['title']}")
+    rows(page, LIST).first.get_by_role("button", name="Hide").click()
+    expect(page.locator(".toast")).to_contain_text("is hidden here.")
+    expect(rows(page, LIST).first).to_have_attribute("data-song-id", str(second["song"]["id"]))
+    page.get_by_role("button", name="Undo").click()
+    expect(rows(page, LIST).first).to_have_attribute("data-song-id", str(first["song"]["id"]))
+    rows(page, LIST).first.get_by_role("button", name="Hide").click()
+    rows(page, LIST).first.get_by_role("button", name=f"Less like {second['song']['title']}").click()
+    expect(rows(page, LIST).first).to_have_attribute("data-song-id", str(third["song"]["id"]))
+    expect(rows(page, LIST).first.locator(".row-play")).to_be_focused()
+    page.reload()
+    expect(rows(page, LIST).first).to_be_visible()
+    assert not {first["song"]["id"], second["song"]["id"]} & {*row_ids(page, LIST)}
+    page.get_by_role("button", name="Show 1 hidden song").click()
+    until(page, lambda: first["song"]["id"] in row_ids(page, LIST))
+    page.get_by_role("button", name="Play all").click()
+    expect(page.locator("#player-title")).to_have_text(titles(rows(page, LIST))[0])
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Include songs I know").click()
+    until(page, lambda: {*PLAYED} <= {*row_ids(page, LIST)})
+
+
+def test_who_has_played_nothing_is_told_how_to_begin(served, visit):
+    page = visit(served, "#/for-you")
+    expect(page.locator("#for-you-lead")).to_contain_text("To start with, songs that others play.")
+    expect(rows(page, LIST).first.locator(".because")).to_have_count(0)
+
+
+def test_a_radio_follows_hearts_and_skips_and_survives_a_reload(long_server, visit):
+    page = visit(long_server, "#/?search=long%201")
+    asked = asked_radio(page)
+    expect(rows(page).first.locator(".row-title")).to_have_text("Long 1")
+    song = int(rows(page).first.get_attribute("data-song-id"))
+    open_menu(rows(page).first)
+    page.get_by_role("menuitem", name="Start radio").click()
+    expect(page.locator("#player-radio")).to_be_visible()
+    expect(page.locator("#player-title")).to_have_text("Long 1")
+    until(page, lambda: len(asked) == 1)
+    assert (asked[0]["seeds"], asked[0]["heard"]) == ([song], [{"song_id": song, "reaction": "played"}])
+    page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row")).to_have_count(4)
+    page.locator("#player-heart").click()
+    until(page, lambda: len(asked) == 2)
+    assert asked[1]["heard"] == [{"song_id": song, "reaction": "liked"}]
+    expect(page.locator(".queue-row")).to_have_count(4)  # the others were replaced
+    page.reload()
+    expect(page.locator("#player-radio")).to_be_visible()
+    page.locator("#play-toggle").click()
+    played(page, 0.5)
+    page.locator("#next").click()
+    until(page, lambda: any(one["heard"][0]["reaction"] == "skipped" for one in asked))
+    assert asked[-1]["shuffle"] == asked[0]["shuffle"]
+    page.keyboard.press(" ")
+    page.locator("#queue-toggle").click()
+    page.get_by_role("button", name="Stop radio").click()
+    expect(page.locator("#player-radio")).to_be_hidden()
+    expect(page.locator("#stop-radio")).to_have_count(0)
+
+
+def test_a_radio_of_two_second_songs_never_ends(listened, visit):
+    page = visit(listened, "#/for-you")
+    expect(rows(page, LIST).first).to_be_visible()
+    asked = asked_radio(page)
+    page.locator("#radio-for-you").click()
+    until(page, lambda: len(asked) >= 3)
+    assert asked[0]["seeds"] == row_ids(page, LIST)[:5]
+    heard = [one["song_id"] for one in asked[-1]["heard"]]
+    assert len(heard) == len({*heard}) > 3
+    page.keyboard.press(" ")
+
+
+def test_similar_songs_stay_away_from_a_song(served, visit):
+    page = visit(served, "#/song/1")
+    expect(rows(page, "#near-learned")).to_have_count(10)
+    page.locator("#not-like").click()
+    expect(page.get_by_role("combobox", name="Not like which song?")).to_be_focused()
+    near = ask(served, "/songs/8")["title"]
+    page.keyboard.type(near)
+    expect(page.get_by_role("option").first).to_contain_text(near)
+    page.keyboard.press("Enter")
+    expected = ids(ask(served, "/similar", seed=1, n=10, without=8)["songs"])
+    until(page, lambda: row_ids(page, "#near-learned") == expected)
+    assert expected != ids(ask(served, "/similar", seed=1, n=10)["songs"])
+    page.get_by_role("button", name=f"Allow {near} again").click()
+    until(page, lambda: row_ids(page, "#near-learned") == ids(ask(served, "/similar", seed=1, n=10)["songs"]))
+    expect(page.get_by_role("combobox", name="Not like which song?")).to_be_focused()
+
+
+def test_recommendations_and_radio_can_be_used_by_all_in_both_themes(listened, visit):
+    page = visit(listened, "#/for-you")
+    expect(rows(page, LIST).first).to_be_visible()
+    page.locator("#radio-for-you").click()
+    expect(page.locator("#player-radio")).to_be_visible()
+    page.keyboard.press(" ")
+    page.locator("#queue-toggle").click()
+    faults = []
+    for theme, width in product(("light", "dark"), (1280, 390)):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 844})
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        expect(page.locator("#stop-radio")).to_be_visible()
+        until(page, lambda: too_wide(page) == 0)
+        faults += serious(page)
+    page.goto(f"{listened}/#/song/1")
+    page.locator("#not-like").click()
+    page.keyboard.type("song")
+    page.get_by_role("option").first.click()
+    expect(page.locator(".not-seeds .seed")).to_have_count(1)
+    until(page, lambda: too_wide(page) == 0)
+    faults += serious(page)
+    assert faults == []
