@@ -22,7 +22,8 @@ from nearsong.cli.map import map_
 from nearsong.cli.models import export, import_, models
 from nearsong.cli.playlist import playlist
 from nearsong.cli.scan import scan
-from nearsong.cli.serve import serve
+from nearsong.cli.service.automation import automation
+from nearsong.cli.service.serve import serve
 from nearsong.cli.similar import similar
 from nearsong.cli.status import status
 from nearsong.cli.train import evaluate, train
@@ -38,7 +39,14 @@ app = typer.Typer(
 _PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Library": {"scan": scan, "encoders": encoders, "listens": listens, "listeners": listeners, "status": status},
     "Music": {"similar": similar, "find": find, "playlist": playlist, "map": map_, "serve": serve},
-    "Models": {"train": train, "evaluate": evaluate, "models": models, "export": export, "import": import_},
+    "Models": {
+        "train": train,
+        "evaluate": evaluate,
+        "models": models,
+        "export": export,
+        "import": import_,
+        "automation": automation,
+    },
     "Demo and research": {"demo": demo, "experiment": experiment},
 }
 """Panel of the help -> name -> command."""

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI
 from nearsong import __version__
 from nearsong.web import pages, subsonic
 from nearsong.web.api import (
+    automation,
     jobs,
     listeners,
     listens,
@@ -64,7 +65,21 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
-    for part in (status, songs, similar, query, playlists, map, listens, plays, reactions, model, jobs, listeners):
+    for part in (
+        status,
+        songs,
+        similar,
+        query,
+        playlists,
+        map,
+        listens,
+        plays,
+        reactions,
+        model,
+        jobs,
+        listeners,
+        automation,
+    ):
         api.include_router(part.router)
     app.include_router(api)
     app.add_api_route(
