@@ -23,7 +23,8 @@ from nearsong.cli.map import map_
 from nearsong.cli.models import export, import_, models
 from nearsong.cli.playlist import playlist
 from nearsong.cli.scan import scan
-from nearsong.cli.serve import serve
+from nearsong.cli.service.automation import automation
+from nearsong.cli.service.serve import serve
 from nearsong.cli.similar import similar
 from nearsong.cli.status import status
 from nearsong.cli.train import evaluate, train
@@ -47,7 +48,14 @@ _PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "map": map_,
         "serve": serve,
     },
-    "Models": {"train": train, "evaluate": evaluate, "models": models, "export": export, "import": import_},
+    "Models": {
+        "train": train,
+        "evaluate": evaluate,
+        "models": models,
+        "export": export,
+        "import": import_,
+        "automation": automation,
+    },
     "Demo and research": {"demo": demo, "experiment": experiment},
 }
 """Panel of the help -> name -> command."""

@@ -1,6 +1,7 @@
 """``nearsong train`` and ``nearsong evaluate``: learn from listeners, and measure the result."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,13 +45,15 @@ def train(
     splits: Splits = None,
     encoders: Encoders = None,
     seed: Seed = 0,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Train even if nothing has changed.")] = False,
     as_json: AsJson = False,
     library: LibraryOption = None,
 ) -> None:
     """Learn from your listening histories.
 
     Several methods are tried. Methods and their parameters are chosen on validation artists and scored on held-out
-    ones; the best then learns from all artists. It becomes active only if it is better than sound alone.
+    ones; the best then learns from all artists. It becomes active only if it is better than sound alone and than the
+    model in use. If nothing has changed since the last training, nothing is done.
 
     For example:
 
@@ -65,7 +68,8 @@ def train(
         settings = replace(settings, losses=_names(losses, "losses"))
     if methods is not None:
         settings = replace(settings, methods=_names(methods, "methods"))
-    _run(Library.train, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
+    learn = partial(Library.train, even_if_unchanged=anyway)
+    _run(learn, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
 
 def evaluate(
@@ -148,6 +152,8 @@ def print_report(report: "TrainingReport", console: Console) -> None:
     lines = sentences(report)
     if report.decision != "none":
         print_line(console, lines.pop(0))
+    if report.reason == "same_data":
+        print_line(console, "To train anyway: nearsong train --anyway")
     header, *rows = table_rows(report)
     if rows:
         table = plain_table(*header, right=header[1:], uncut=header[:1])

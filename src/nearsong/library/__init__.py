@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from nearsong.library.answers.why.fused_reasons import FusedReasons as FusedReasons
     from nearsong.library.answers.why.reasons import Why as Why
     from nearsong.library.answers.words.find_songs import FoundByWords as FoundByWords
+    from nearsong.library.automation.records import AutomaticRun as AutomaticRun
+    from nearsong.library.automation.records import AutomationSettings as AutomationSettings
+    from nearsong.library.automation.records import AutomationState as AutomationState
+    from nearsong.library.automation.records import PullSource as PullSource
+    from nearsong.library.automation.rules import PlannedTask as PlannedTask
+    from nearsong.library.automation.wording import TASK_NAMES as TASK_NAMES
+    from nearsong.library.automation.wording import AutomationReport as AutomationReport
+    from nearsong.library.automation.wording import moment as moment
     from nearsong.library.browsing.albums import Album as Album
     from nearsong.library.browsing.albums import AlbumIndex as AlbumIndex
     from nearsong.library.browsing.albums import Artist as Artist
@@ -104,6 +112,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "answers.why.fused_reasons": ["FusedReasons"],
         "answers.why.reasons": ["Why"],
         "answers.words.find_songs": ["FoundByWords"],
+        "automation.records": ["AutomaticRun", "AutomationSettings", "AutomationState", "PullSource"],
+        "automation.rules": ["PlannedTask"],
+        "automation.wording": ["TASK_NAMES", "AutomationReport", "moment"],
         "browsing.albums": ["Album", "AlbumIndex", "Artist", "artist_id"],
         "browsing.song_list": ["Browser", "artist_value", "folded", "song_words", "typed_words"],
         "files.cover": ["thumbnail_of"],

@@ -17,6 +17,7 @@ from nearsong.types import Note, Progress, no_note, no_progress
 
 if TYPE_CHECKING:
     from nearsong.library.accounts.accounts import Accounts
+    from nearsong.library.automation.stored import StoredAutomation
     from nearsong.library.listeners.histories import ListenerChoice
     from nearsong.library.listeners.importing import ImportedFile
     from nearsong.library.listeners.matching import MatchReport
@@ -101,6 +102,13 @@ class Library(LibraryQueries):
         from nearsong.library.accounts.accounts import Accounts
 
         return Accounts(self._store)
+
+    @property
+    def automation(self) -> StoredAutomation:
+        """What the service may do, has done and will do by itself."""
+        from nearsong.library.automation.stored import StoredAutomation
+
+        return StoredAutomation(self._store)
 
     @property
     def play_log(self) -> PlayLog:
@@ -232,22 +240,30 @@ class Library(LibraryQueries):
         settings: TrainingSettings | None = None,
         listeners: ListenerChoice | None = None,
         *,
+        even_if_unchanged: bool = False,
         progress: Progress = no_progress,
     ) -> TrainingReport:
-        """Learn a metric from the listens; it becomes active if it is better than the native one.
+        """Learn a model from the listens; it becomes active if it is better than sound alone and the active model.
+
+        If neither songs, listens nor settings have changed since the last training, nothing is learned and no model
+        is added, unless ``even_if_unchanged``.
 
         Returns
         -------
         TrainingReport
-            Scores on held-out artists, compared with chance, popularity, the native metric and the listeners
-            themselves; and whether the metric became active.
+            Scores on held-out artists, compared with chance, popularity, sound alone, the active model and the
+            listeners themselves; and whether the new model became active.
         """
         from nearsong.library.listeners.histories import ListenerChoice
         from nearsong.library.training.fit import TrainingSettings
         from nearsong.library.training.train import train_library
 
         model_id, report = train_library(
-            self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
+            self._store,
+            settings or TrainingSettings(),
+            listeners or ListenerChoice(),
+            even_if_unchanged=even_if_unchanged,
+            progress=progress,
         )
         if model_id is not None and (note := self.space.build_graph(progress)):
             report = replace(report, notes=(*report.notes, note))

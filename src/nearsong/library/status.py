@@ -77,7 +77,8 @@ def status_of(store: Store) -> Status:
     model = None
     if active is not None:
         row = store.models.row(active)
-        model = {"id": row.id, "kind": row.kind, "created": row.created, "encoders": row.encoders, **row.facts}
+        facts = {name: value for name, value in row.facts.items() if name != "known"}
+        model = {"id": row.id, "kind": row.kind, "created": row.created, "encoders": row.encoders, **facts}
     status = Status(
         library=store.name,
         folders=tuple(store.songs.roots()),

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI
 from nearsong import __version__
 from nearsong.web import pages, subsonic
 from nearsong.web.api import (
+    automation,
     for_you,
     jobs,
     listeners,
@@ -66,7 +67,7 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
     music = (status, songs, similar, for_you, query, playlists, map)
-    for part in (*music, listens, plays, reactions, model, jobs, listeners):
+    for part in (*music, listens, plays, reactions, model, jobs, listeners, automation):
         api.include_router(part.router)
     app.include_router(api)
     app.add_api_route(

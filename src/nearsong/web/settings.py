@@ -48,6 +48,8 @@ class ServeSettings:
         Folder for uploads that users want to save; None if they cannot.
     plays : bool
         Whether to record plays, to learn from them.
+    automatic : bool
+        Whether to scan, pull and train without being asked, as the library's settings say.
     secure_cookie : bool
         Whether the cookie is for HTTPS alone.
     verbose : bool
@@ -70,6 +72,7 @@ class ServeSettings:
     jobs_per_hour: int = 30
     save_uploads: Path | None = None
     plays: bool = True
+    automatic: bool = False
     secure_cookie: bool = False
     verbose: bool = False
     trusted_proxies: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nearsong.caching import cached_property
 from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, portions
+from nearsong.library.listeners.known_listens import KnownListens
 from nearsong.library.listeners.matching import Matched, MatchReport, SongCatalogue, match, match_report
 from nearsong.library.listeners.matrices import GAP_MINUTES, build_listening
 from nearsong.library.listeners.outside import OutsideArtists, outside_artists
@@ -150,9 +151,17 @@ class Histories:
             return self._build(choice)
         return self._default_listening
 
-    def listening_to_all(self, choice: ListenerChoice | None = None) -> Listening:
-        """Return the same, with the artists that the library does not have in ``all_plays``."""
-        return self._build(choice or ListenerChoice(), self._outside.numbers)
+    def listening_to_all(self, choice: ListenerChoice | None = None, known: KnownListens | None = None) -> Listening:
+        """Return the same, with the artists that the library does not have in ``all_plays``; perhaps of a part."""
+        return self._build(choice or ListenerChoice(), self._outside.numbers, known)
+
+    def known_listens(self) -> KnownListens:
+        """Return what a model that learns from these histories will have known."""
+        newest = 0
+        for history in self.histories:
+            for block in self._blocks(history) if history.kind == "events" else ():
+                newest = max(newest, int(block.time.max(initial=0)))
+        return KnownListens.of((history.name for history in self.histories), newest)
 
     def artist_names(self, listening: Listening) -> list[str]:
         """Return the names of the artists of ``listening.all_plays``, by column."""
@@ -167,9 +176,18 @@ class Histories:
     def _default_listening(self) -> Listening:
         return self._build(ListenerChoice())
 
-    def _build(self, choice: ListenerChoice, outside: npt.NDArray[np.int64] | None = None) -> Listening:
+    def _build(
+        self,
+        choice: ListenerChoice,
+        outside: npt.NDArray[np.int64] | None = None,
+        known: KnownListens | None = None,
+    ) -> Listening:
+        listens = [self._listens_of(history) for history in self.histories]
+        if known is not None:
+            names = [history.name for history in self.histories]
+            listens = [known.part_of(name, part) for name, part in zip(names, listens, strict=True)]
         return build_listening(
-            [self._listens_of(history) for history in self.histories],
+            listens,
             self.matched,
             len(self.catalogue.artists),
             len(self.songs),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import sqlalchemy as sa
 
 from nearsong.audio.tags import TAG_FIELDS, Tags
+from nearsong.clock import now
 from nearsong.library.records import SONG_COLUMNS, Song
 from nearsong.library.store.database import Connection
 from nearsong.library.store.schema import embeddings, encoders, models, roots, song_vectors, songs
@@ -189,7 +191,7 @@ class SongTable(SongVectors):
 
     def add_root(self, path: str) -> None:
         """Store a scanned folder with the current time."""
-        row = {**_path_columns(path), "scanned": time.time()}
+        row = {**_path_columns(path), "scanned": now()}
         with self._database.writing() as connection:
             connection.execute(self._database.upsert(roots, [row], ["path_key"]), row)
 
@@ -198,6 +200,11 @@ class SongTable(SongVectors):
         with self._database.reading() as connection:
             paths = connection.execute(sa.select(roots.c.path)).scalars()
             return sorted(text_to_path(path) for path in paths)  # databases sort text differently
+
+    def scanned(self) -> float | None:
+        """Return when the folder was scanned whose last scan is longest ago; None without folders."""
+        with self._database.reading() as connection:
+            return connection.execute(sa.select(sa.func.min(roots.c.scanned))).scalar()
 
     # ---- reading
 
@@ -219,6 +226,18 @@ class SongTable(SongVectors):
         query = sa.select(songs.c.path, songs.c.problem).where(songs.c.problem != "")
         with self._database.reading() as connection:
             return sorted((text_to_path(path), problem) for path, problem in connection.execute(query))
+
+    def digest(self, encoder_ids: Sequence[int]) -> str:
+        """Return a hash of what can be learned from songs: their content, names and vectors, not where files are."""
+        columns = ("id", "content", "missing", "artist_key", "title", "recording_mbid", "artist_mbid")
+        query = sa.select(*(songs.c[name] for name in columns)).where(songs.c.problem == "").order_by(songs.c.id)
+        n_vectors = sa.select(sa.func.count()).where(song_vectors.c.encoder_id.in_(list(encoder_ids)))
+        digest = blake2b(digest_size=16)
+        with self._database.reading() as connection:
+            for row in connection.execute(query):
+                digest.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
+            digest.update(str(connection.execute(n_vectors).scalar()).encode())
+        return digest.hexdigest()
 
     def counts(self) -> dict[str, float]:
         """Return the number of songs of each kind."""

@@ -20,9 +20,10 @@ from nearsong.library.training.data import (
     choose_training_set,
 )
 from nearsong.library.training.final import FinalFit
-from nearsong.library.training.fused import codeword_member, columns_of, fused_members
+from nearsong.library.training.fused import codeword_member, fused_members
 from nearsong.library.training.held_out import HeldOut
 from nearsong.library.training.report import TrainingReport
+from nearsong.library.training.retraining.active_model import ActiveModel
 from nearsong.library.training.settings import (
     METHODS,
     MIN_ACTIVE_LISTENERS,
@@ -33,9 +34,17 @@ from nearsong.library.training.settings import (
 from nearsong.library.training.threads import Steps
 from nearsong.library.training.wording import SEEN
 from nearsong.model import SimilarityModel, SongEncoder
-from nearsong.types import FloatArray, Progress
+from nearsong.types import Progress
 
-__all__ = ["FittedModel", "TrainingData", "TrainingReport", "TrainingSettings", "evaluate", "fit_model"]
+__all__ = [
+    "ActiveModel",
+    "FittedModel",
+    "TrainingData",
+    "TrainingReport",
+    "TrainingSettings",
+    "evaluate",
+    "fit_model",
+]
 
 GRIDS = {
     "loss": "losses",
@@ -70,6 +79,7 @@ def fit_model(
     data: TrainingData,
     settings: TrainingSettings | None = None,
     *,
+    active: ActiveModel | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> FittedModel:
     """Learn from listeners with several methods and score them on held-out artists.
@@ -82,6 +92,8 @@ def fit_model(
         Song vectors, artists and listeners.
     settings : TrainingSettings, optional
         By default chosen from the data.
+    active : ActiveModel, optional
+        The model that is in use, if it was learned; a new one has to be better.
     progress : callable, optional
         Called with the name of the stage, the steps done and the total.
 
@@ -97,7 +109,10 @@ def fit_model(
         - they are not significantly better among unseen artists, and what was learned is not significantly
           above popularity alone. It may then have learned only which artists are popular, which ranks known songs
           better than sound does even if listeners' choices are unrelated to sound
-          (docs/decisions/0011-when-to-take-a-metric.md).
+          (docs/decisions/0011-when-to-take-a-metric.md);
+        - there is an active model and the new one is not better than it: held-out songs are not ranked better among
+          known songs and among unseen artists together, or are ranked worse among unseen artists (the whole interval
+          is below 0; docs/decisions/0028-training-by-itself.md).
 
     Raises
     ------
@@ -115,12 +130,15 @@ def fit_model(
     held_out = HeldOut(encoder, training_set, settings, methods)
     steps = Steps(progress, held_out.n_steps() + 1)
     held_out.learn(steps)
+    if active is not None:
+        held_out.add_active(active)
     report = held_out.report(report, data)
     scored = perf_counter()
     reason = verdict(report)
     if reason != "gain":
         steps.finish()
-        return FittedModel(None, replace(report, decision="native", reason=reason, seconds=_seconds(start, scored)))
+        decision = "active" if reason == "not_better" else "native"
+        return FittedModel(None, replace(report, decision=decision, reason=reason, seconds=_seconds(start, scored)))
     model, facts = _fit_all(FinalFit(encoder, data, training_set, settings), report)
     steps.finish()
     if not facts.get("converged", True):
@@ -183,7 +201,7 @@ def evaluate(
     steps = Steps(progress, held_out.n_steps())
     held_out.learn(steps)
     if model is not None:
-        held_out.add_model("imported", model, _vectors_for(model, encoder, training_set))
+        held_out.add_model("imported", model)
     report = held_out.report(report, data)
     steps.finish()
     notes = (*report.notes, SEEN) if seen else report.notes
@@ -213,18 +231,6 @@ def methods_for(encoder: SongEncoder, settings: TrainingSettings) -> tuple[str, 
     if "combined" in wanted:
         wanted |= {"mlr", "listener_space"}
     return tuple(name for name in METHODS if name in wanted)
-
-
-def _vectors_for(model: SimilarityModel, encoder: SongEncoder, training_set: TrainingSet) -> FloatArray:
-    """Return the columns (n_songs, n_dimensions) of a model's encoders."""
-    keys = [member.key for member in encoder.encoders]
-    missing = [member.name for member in model.encoder.encoders if member.key not in keys]
-    if missing:
-        raise InvalidInputError(
-            f"the model needs vectors of the encoder {missing[0]}; analyse the songs with it first."
-        )
-    numbers = [keys.index(member.key) for member in model.encoder.encoders]
-    return training_set.vectors[:, columns_of(encoder, numbers)]
 
 
 def _first_report(data: TrainingData, training_set: TrainingSet, settings: TrainingSettings) -> TrainingReport:
@@ -262,7 +268,7 @@ def _restored(encoder: SongEncoder, training_set: TrainingSet) -> TrainingSet:
 
 
 def verdict(report: TrainingReport) -> str:
-    """Return whether what was learned is better than sound alone, by the rules of :func:`fit_model`."""
+    """Return whether what was learned is better than sound alone and the active model, by :func:`fit_model`."""
     known = report.estimate("learned - native", "known")
     unknown = report.estimate("learned - native", "unknown")
     popular = report.estimate("learned - popularity", "known")
@@ -277,7 +283,17 @@ def verdict(report: TrainingReport) -> str:
     surely_above_popularity = popular is not None and popular.low > 0
     if not (surely_better_on_new or surely_above_popularity):
         return "only_popularity"
-    return "gain"
+    return "gain" if _is_better_than_active(report) else "not_better"
+
+
+def _is_better_than_active(report: TrainingReport) -> bool:
+    """Return whether what was learned is better than the active model; True if there is none."""
+    known = report.estimate("learned - active", "known")
+    unknown = report.estimate("learned - active", "unknown")
+    gains = [estimate.mean for estimate in (known, unknown) if estimate is not None]
+    if not gains:
+        return True
+    return float(np.mean(gains)) > 0 and (unknown is None or unknown.high >= 0)
 
 
 def _fit_all(final: FinalFit, report: TrainingReport) -> tuple[SimilarityModel, dict[str, Any]]:

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from nearsong.model import CodewordEncoder, SongEncoder
+from nearsong.errors import InvalidInputError
+from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
 from nearsong.model.encoders import VectorPart, joined
 from nearsong.model.encoders.registry import OPTIONAL_ENCODERS
 from nearsong.model.fusion import Fusion
@@ -42,6 +43,17 @@ def columns_of(encoder: SongEncoder, numbers: Sequence[int]) -> Indices:
     ends = np.cumsum([0] + [member.n_dimensions for member in encoder.encoders]).tolist()
     bounds = list(pairwise(ends))
     return np.concatenate([np.arange(*bounds[number]) for number in numbers])
+
+
+def vectors_for(model: SimilarityModel, encoder: SongEncoder, vectors: FloatArray) -> FloatArray:
+    """Return the columns of vectors (n_songs, n_dimensions) of some encoders that a model reads."""
+    keys = [member.key for member in encoder.encoders]
+    missing = [member.name for member in model.encoder.encoders if member.key not in keys]
+    if missing:
+        raise InvalidInputError(
+            f"the model needs vectors of the encoder {missing[0]}; analyse the songs with it first."
+        )
+    return vectors[:, columns_of(encoder, [keys.index(member.key) for member in model.encoder.encoders])]
 
 
 def has_pretrained(encoder: SongEncoder) -> bool:

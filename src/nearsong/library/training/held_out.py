@@ -10,15 +10,21 @@ import numpy as np
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.library.training.candidates import Candidates, Embeddings, metric_candidates
 from nearsong.library.training.data import TrainingData, TrainingSet
+from nearsong.library.training.fused import vectors_for
 from nearsong.library.training.learning import SplitLearner, SplitSongs
 from nearsong.library.training.report import DATABASES, HeldOutExample, ReportRow, SplitChoice, TrainingReport
+from nearsong.library.training.retraining.active_model import ActiveModel
 from nearsong.library.training.settings import METHODS, TrainingSettings
 from nearsong.library.training.tally import Tally
 from nearsong.library.training.threads import Result, Steps, StopSignal, one_thread_each, run_in_threads
 from nearsong.model import SimilarityModel, SongEncoder
 from nearsong.model.held_out import Ranking, Score, Split, make_split, n_usable, popularity_terciles
 from nearsong.model.selection import Learned, ceiling_score, popularity_score, random_score
-from nearsong.types import FloatArray
+
+ACTIVE_AS_IT_IS = (
+    "The model in use could not be learned again without the held-out artists, so it was scored as it is, and its "
+    "score may be too high."
+)
 
 _EXAMPLES, _NEAREST = 8, 5
 
@@ -127,16 +133,28 @@ class HeldOut:
 
     # ---- scoring
 
-    def add_model(self, name: str, model: SimilarityModel, vectors: FloatArray) -> None:
-        """Also score a model unchanged, given the song vectors (n_songs, n_dimensions) that it reads."""
+    def add_model(self, name: str, model: SimilarityModel) -> None:
+        """Also score a model unchanged."""
+        self._imported[name] = [self._embedded(model, index) for index in range(len(self._splits))]
+
+    def add_active(self, active: ActiveModel) -> None:
+        """Also score the active model, in each split as it would be without the held-out artists."""
+        tables, n_unchanged = [], 0
+        for index, split in enumerate(self._splits):
+            self._stop.check()
+            again = active.without(self._encoder, self._training_set, split.training.queries, self._settings)
+            n_unchanged += again is None
+            tables.append(self._embedded(again or active.model, index))
+        self._imported["active"] = tables
+        if n_unchanged:
+            self._notes.append(ACTIVE_AS_IT_IS)
+
+    def _embedded(self, model: SimilarityModel, index: int) -> Embeddings:
+        vectors = vectors_for(model, self._encoder, self._training_set.vectors)
         queries = model.project(vectors)
-        tables = []
-        for index in range(len(self._splits)):
-            database = queries
-            if model.projector.uses_artists:
-                database = model.project_database(vectors, self._learners[index].database_artists())
-            tables.append(Embeddings(queries, database))
-        self._imported[name] = tables
+        if not model.projector.uses_artists:
+            return Embeddings.of(queries)
+        return Embeddings(queries, model.project_database(vectors, self._learners[index].database_artists()))
 
     def report(self, report: TrainingReport, data: TrainingData) -> TrainingReport:
         """Score the test artists of every split and return the completed report."""
@@ -176,6 +194,7 @@ class HeldOut:
         rows = tuple(row for row in map(tally.row, names) if row.known or row.unknown)
         present = {row.name for row in rows}
         pairs = [(name, other) for name in (*self._imported, *learned) for other in ("native", "popularity", "paper")]
+        pairs.append(("learned", "active"))
         differences = [tally.difference(*pair) for pair in pairs if pair[0] != pair[1] and present.issuperset(pair)]
         return rows, tuple(differences)
 

@@ -90,11 +90,13 @@ class TrainingReport:
 
     Attributes
     ----------
-    decision : {"learned", "native", "none"}
-        The model to activate; "none" for an evaluation, which decides nothing.
+    decision : {"learned", "native", "active", "none"}
+        "learned" if the new model becomes active; "native" if it is no better than sound alone, or there is none;
+        "active" if the active model is as good; "none" for an evaluation, which decides nothing.
     reason : str
         Reason for the decision: one of ``gain``, ``few_artists``, ``few_listeners``, ``same_sound``,
-        ``nothing_to_judge``, ``no_gain``, ``worse_on_new``, ``only_popularity``, ``asked``.
+        ``nothing_to_judge``, ``no_gain``, ``worse_on_new``, ``only_popularity``, ``not_better``, ``same_data``,
+        ``asked``.
     unit, min_listeners, n_relevant, n_splits, seed
         Settings, as given or as chosen from the data.
     artists, songs, listeners : int
@@ -107,9 +109,10 @@ class TrainingReport:
         Mean number of artists and songs in the training, validation and test part of a split.
     rows : tuple of ReportRow
         AUC of ``random``, ``popularity``, ``native``, each method that was learned, ``learned`` (in each split the
-        method that validation chose there), ``ceiling``, and ``imported`` if there is one.
+        method that validation chose there), ``ceiling``, and ``imported`` and ``active`` if there is such a model.
     differences : tuple of ReportRow
-        Paired differences in AUC, such as ``learned - native``; to ``native``, ``popularity`` and ``paper``.
+        Paired differences in AUC, such as ``learned - native``; to ``native``, ``popularity``, ``paper`` and
+        ``active``.
     method : str or None
         The method with the best mean validation score over all splits.
     choice : dict

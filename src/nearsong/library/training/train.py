@@ -3,20 +3,30 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.listeners.histories import Histories, ListenerChoice
+from nearsong.library.listeners.known_listens import KnownListens
 from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.listeners.thresholds import Listening
 from nearsong.library.models.library_encoders import chosen_encoders, default_encoders, stored_encoder
 from nearsong.library.models.lifecycle import add_model, add_native
 from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
-from nearsong.library.training.fit import GRIDS, TrainingData, TrainingReport, TrainingSettings, evaluate, fit_model
+from nearsong.library.training.fit import (
+    GRIDS,
+    ActiveModel,
+    TrainingData,
+    TrainingReport,
+    TrainingSettings,
+    evaluate,
+    fit_model,
+)
 from nearsong.library.training.fused import codeword_member
+from nearsong.library.training.retraining.last_training import last_training, store_last_training, training_digest
 from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
 from nearsong.temporary import remove_leftovers
 from nearsong.types import Progress, no_progress
@@ -24,39 +34,50 @@ from nearsong.types import Progress, no_progress
 REJECTED_REPORT = "training_rejected_report"
 """Setting: the report of that training, as JSON."""
 
+KNOWN = "known"
+"""Fact of a model: the songs and listens that it could know, so that it can be learned again without some artists."""
+
 
 def train_library(
     store: Store,
     settings: TrainingSettings,
     choice: ListenerChoice,
     *,
+    even_if_unchanged: bool = False,
     progress: Progress = no_progress,
 ) -> tuple[int | None, TrainingReport]:
-    """Learn from the library's listens, and make the new model active if it is better than sound alone.
+    """Learn from the library's listens; the new model becomes active if it is better than sound and the active one.
 
     Returns
     -------
     model_id : int or None
         The new model; None if none was added.
     report : TrainingReport
+        With the reason "same_data" if nothing has changed since the last training, unless ``even_if_unchanged``.
     """
     remove_leftovers(store.cache)
     encoder_ids = _complete_encoders(store, settings)
     PlayLog(store).update_history()
-    data, listeners = training_data(store, encoder_ids, choice, settings, progress)
+    digest = training_digest(store, encoder_ids, settings, choice)
+    last = last_training(store)
+    if not even_if_unchanged and last and (last.digest, last.model) == (digest, store.models.active):
+        return None, TrainingReport(decision="active", reason="same_data")
+    data, listening = training_data(store, encoder_ids, choice, settings, progress)
     encoder = stored_encoder(store, encoder_ids)
-    trained = fit_model(encoder, data, settings, progress=progress)
-    report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {listeners}."))
+    active = _active_model(store, encoder_ids, data, listening, choice)
+    trained = fit_model(encoder, data, settings, active=active, progress=progress)
+    report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {listening.how}."))
     if not set(encoder_ids) <= set(store.models.scanned_encoders().values()):
         raise LibraryError("The encoder was changed during training, so the new model does not fit it. Train again.")
     if trained.model is not None:
         needed = _ids_for(store, trained.model, encoder_ids)
-        model_id = add_model(store, trained.model, needed, "learned", {"report": report.as_json()}, progress=progress)
-        _store_rejection(store, None)
+        facts = {"report": report.as_json(), KNOWN: listening.known | {"newest_song": int(max(data.song_ids))}}
+        model_id = add_model(store, trained.model, needed, "learned", facts, progress=progress)
+        _store_result(store, digest, report)
         return model_id, report
     if store.models.active is None:
         add_native(store, settings.seed, progress)
-    _store_rejection(store, report)
+    _store_result(store, digest, report)
     return None, report
 
 
@@ -135,13 +156,55 @@ def _was_trained_here(store: Store, facts: dict[str, Any]) -> bool:
     return any(dict(SimilarityModel.from_bytes(store.models.data(model)).trained_on) == facts for model in learned)
 
 
+def _active_model(
+    store: Store, encoder_ids: Sequence[int], data: TrainingData, listening: "_AllListening", choice: ListenerChoice
+) -> ActiveModel | None:
+    """Return the active model with what it could know; None if it is of sound alone, or of other encoders."""
+    active = store.models.active
+    row = None if active is None else store.models.row(active)
+    if row is None or row.kind == "native" or not set(row.encoder_ids) <= set(encoder_ids):
+        return None
+    model = SimilarityModel.from_bytes(store.models.data(row.id))
+    if row.kind == "imported" or KNOWN not in row.facts:
+        return ActiveModel(model)
+    method, parameters = _method_of(dict(model.trained_on), stored_encoder(store, encoder_ids))
+    known = row.facts[KNOWN]
+    past = listening.histories.listening_to_all(choice, KnownListens.from_json(known))
+    return ActiveModel(
+        model=model,
+        method=method,
+        parameters=parameters,
+        known=replace(
+            data,
+            artist_plays=past.artist_plays,
+            song_plays=past.song_plays[:, listening.rows],
+            all_plays=past.all_plays,
+            artist_names=(),
+        ),
+        is_known_song=np.asarray(data.song_ids) <= known["newest_song"],
+    )
+
+
 # ---- training data
+
+
+class _AllListening(NamedTuple):
+    """Where training data came from: histories, the rows of its songs in them, and the listeners in words."""
+
+    histories: Histories
+    rows: npt.NDArray[np.int64]
+    how: str
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What a model that learns from it will have known, as JSON."""
+        return self.histories.known_listens().as_json()
 
 
 def training_data(
     store: Store, encoder_ids: Sequence[int], choice: ListenerChoice, settings: TrainingSettings, progress: Progress
-) -> tuple[TrainingData, str]:
-    """Read songs and listeners, and describe the listeners in words."""
+) -> tuple[TrainingData, _AllListening]:
+    """Read songs and listeners, and say where they came from."""
     progress("reading listens", 0, 0)
     histories = Histories(store)
     if not histories.histories:
@@ -168,7 +231,7 @@ def training_data(
         all_plays=listening.all_plays,
         artist_names=histories.artist_names(listening),
     )
-    return data, listening.how
+    return data, _AllListening(histories, rows, listening.how)
 
 
 def _sample_rows(histories: Histories, listening: Listening, settings: TrainingSettings) -> list[int]:
@@ -229,8 +292,11 @@ def rejected_report(store: Store) -> TrainingReport | None:
         return None
 
 
-def _store_rejection(store: Store, report: TrainingReport | None) -> None:
-    state = None if report is None else rejection_state(store)
+def _store_result(store: Store, digest: str, report: TrainingReport) -> None:
+    """Store what came of a training; a model that was no better than sound alone is also advice what to do."""
+    is_learned = report.decision == "learned"
+    state = rejection_state(store) if report.decision == "native" else None
     with store.writing() as connection:
         store.models.set(connection, REJECTED, state)
-        store.models.set(connection, REJECTED_REPORT, None if report is None else json.dumps(report.as_json()))
+        store.models.set(connection, REJECTED_REPORT, None if is_learned else json.dumps(report.as_json()))
+        store_last_training(store, connection, digest, report)

@@ -14,6 +14,7 @@ LABELS = {
     "popularity": "Popularity",
     "native": "Sound alone",
     "imported": "Imported model",
+    "active": "Model in use",
     "paper": "Paper: PPK + MLR",
     "mlr": "All encoders + MLR",
     "listener_space": "Listener space",
@@ -59,6 +60,8 @@ CHOSEN_BEFORE_PLAINLY = (
 )
 
 UNCHANGED = "The active model is unchanged."
+
+SAME_DATA = "Nothing has changed since the last training, so there is nothing new to learn."
 
 MORE = "Import listening histories of more people, longer histories with times, or more playlists"
 
@@ -148,7 +151,8 @@ def sentences(report: TrainingReport, words: Words = TECHNICAL) -> list[str]:
     """Return the report in sentences: the verdict first, then the data, the gains, comparisons and advice."""
     lines = [verdict(report, words), learned_from(report)]
     if report.rows:
-        lines += [words.meaning, _why(report, words), *_gains(report, words), *_caveats(report, words)]
+        lines += [words.meaning, _why(report, words), *_gains(report, words)]
+        lines += [*_active_gain(report, words), *_caveats(report, words)]
         lines += _comparisons(report, words)
     lines += [advice(report, words), *report.notes]
     return [line for line in lines if line]
@@ -172,6 +176,8 @@ def verdict(report: TrainingReport, words: Words = TECHNICAL) -> str:
         "worse_on_new": f"Not better: for unseen artists, {words.it} ranks worse than sound alone.",
         "only_popularity": "Not clearly better: it may have learned only what is popular. It is not reliably above "
         "popularity alone, nor above sound alone for unseen artists.",
+        "not_better": f"Not better than the model in use, so it stays{_against_active(report)}.",
+        "same_data": SAME_DATA,
         "asked": "",
     }[report.reason]
     return f"{result} {UNCHANGED}".strip() if report.decision == "native" else result
@@ -180,9 +186,26 @@ def verdict(report: TrainingReport, words: Words = TECHNICAL) -> str:
 def _pairs(report: TrainingReport) -> str:
     """Return the held-out scores as pairs out of 100, for the verdict."""
     learned, native = report.score("learned"), report.score("native")
+    in_use = report.score("active")
+    if learned is not None and in_use is not None and report.reason == "gain":
+        return f": {100 * learned:.0f} of 100 pairs in the right order, was {_was(learned, in_use)}"
     if learned is None or native is None:
         return " than sound alone" if report.reason == "gain" else " over sound alone"
     return f": {100 * learned:.0f} of 100 pairs in the right order, was {100 * native:.0f} by sound alone"
+
+
+def _was(learned: float, in_use: float) -> str:
+    """Return the score of the model in use; with tenths where whole pairs would be the same."""
+    is_same = f"{100 * learned:.0f}" == f"{100 * in_use:.0f}"
+    return f"{100 * in_use:.1f} (now {100 * learned:.1f})" if is_same else f"{100 * in_use:.0f}"
+
+
+def _against_active(report: TrainingReport) -> str:
+    """Return the held-out scores of the model in use and the new one, as pairs out of 100."""
+    learned, in_use = report.score("learned"), report.score("active")
+    if learned is None or in_use is None:
+        return ""
+    return f": {100 * in_use:.0f} of 100 pairs in the right order, the new one {100 * learned:.0f}"
 
 
 def learned_from(report: TrainingReport) -> str:
@@ -287,6 +310,19 @@ def _gains(report: TrainingReport, words: Words) -> list[str]:
                 f"({words.gain(gain.low)} to {words.gain(gain.high)}){'' if _is_sure(gain) else f'; {doubt}'}."
             )
     return lines
+
+
+def _active_gain(report: TrainingReport, words: Words) -> list[str]:
+    """Compare with the model in use."""
+    known, unknown = (report.estimate("learned - active", database) for database in ("known", "unknown"))
+    if known is None:
+        return []
+    fresh = "" if unknown is None else f"; for unseen artists {words.gain(unknown.mean)}"
+    return [
+        f"Against the model in use, learned again from what it knew without the held-out artists: "
+        f"{_mean(report, 'active', 'known', words)}, difference {words.gain(known.mean)} "
+        f"({words.gain(known.low)} to {words.gain(known.high)}){fresh}."
+    ]
 
 
 def _caveats(report: TrainingReport, words: Words) -> list[str]:

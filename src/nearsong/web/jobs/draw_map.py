@@ -16,6 +16,7 @@ class DrawMap(JobSpec):
     view: ClassVar[str] = "map"
     stopped_words: ClassVar[str] = "Drawing was stopped."
     for_admins: ClassVar[bool] = False
+    is_patient: ClassVar[bool] = True
 
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Draw the map; return its size and its model."""

@@ -43,6 +43,8 @@ class JobSpec(Strict):
         Whether ``POST /jobs`` may start it; others are started by routes of their own.
     for_admins : bool
         Whether only an admin may start it by ``POST /jobs``.
+    is_patient : bool
+        Whether it waits for a running automatic job instead of stopping it.
     is_private : bool
         Whether it tells what somebody listens to, so that only admins see it in the list of jobs.
     """
@@ -55,6 +57,7 @@ class JobSpec(Strict):
     stopped_words: ClassVar[str] = "Stopped."
     by_request: ClassVar[bool] = True
     for_admins: ClassVar[bool] = True
+    is_patient: ClassVar[bool] = False
     is_private: ClassVar[bool] = False
 
     def checked(self, settings: ServeSettings) -> Self:

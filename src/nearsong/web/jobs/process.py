@@ -22,6 +22,9 @@ from nearsong.errors import NearsongError, disk_words, is_disk_full
 NICENESS = 5
 """Jobs yield the processor to requests."""
 
+AUTOMATIC_NICENESS = 15
+"""Automatic jobs yield it to all other programs as well."""
+
 PROGRESS_SECONDS = 0.1
 """Shortest time between two progress lines of a stage, except its first and last."""
 
@@ -82,9 +85,10 @@ def main() -> int:
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.readline())
+    is_automatic = request.pop("automatic", False)
     signal.signal(signal.SIGTERM, _stop)
     if hasattr(os, "nice"):
-        os.nice(NICENESS)
+        os.nice(AUTOMATIC_NICENESS if is_automatic else NICENESS)
     threading.Thread(target=_end_with_service, daemon=True).start()
     writer = ProgressWriter(stream)
     try:

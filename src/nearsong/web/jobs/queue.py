@@ -15,15 +15,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from nearsong.web.http.problems import ApiError
+from nearsong.web.jobs.job import Job, State, do_nothing
 from nearsong.web.jobs.job_spec import JobSpec
 from nearsong.web.json.schemas import JobOut
 from nearsong.web.settings import TOKEN_VARIABLE
-
-State = Literal["pending", "running", "done", "failed", "cancelled"]
 
 MAX_PENDING_JOBS = 10
 MAX_ENDED_JOBS = 50
@@ -35,50 +33,6 @@ GRACE_SECONDS = 3.0
 MAX_STDERR_LINES = 40
 
 log = logging.getLogger("nearsong.web")
-
-
-def _do_nothing() -> None:
-    pass
-
-
-@dataclass
-class Job:
-    """A job and its progress.
-
-    Attributes
-    ----------
-    version : int
-        Increases with every change.
-    on_end : callable
-        Called once when the job has ended, whatever its state.
-    """
-
-    id: str
-    spec: JobSpec
-    state: State = "pending"
-    stage: str = "Waiting for its turn"
-    done: int = 0
-    total: int = 0
-    started: float | None = None
-    ended: float | None = None
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-    result: dict[str, Any] | None = None
-    words: str = ""
-    version: int = 0
-    is_stopping: bool = False
-    is_forgotten: bool = False
-    on_end: Callable[[], None] = _do_nothing
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more will change."""
-        return self.state in ("done", "failed", "cancelled")
-
-    def record(self) -> JobOut:
-        """Return the job as the API shows it."""
-        spec = self.spec
-        return JobOut.model_validate({**vars(self), "kind": spec.kind, "title": spec.title, "view": spec.view})
 
 
 class JobQueue:
@@ -113,6 +67,17 @@ class JobQueue:
     def is_full(self) -> bool:
         """Whether no further job can wait."""
         return len(self._pending) >= MAX_PENDING_JOBS
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job is running or pending."""
+        with self._changed:
+            return any(not job.has_ended for job in self._jobs.values())
+
+    def gave_way(self, job_id: str) -> bool:
+        """Return whether a job was stopped for one that a person started."""
+        with self._changed:
+            return job_id in self._jobs and self._jobs[job_id].gave_way
 
     def all(self) -> list[JobOut]:
         """Return all known jobs, newest first."""
@@ -150,15 +115,24 @@ class JobQueue:
             self._changed.notify_all()
 
     def add(
-        self, spec: JobSpec, *, reuse_running: bool = True, on_end: Callable[[], None] = _do_nothing
+        self,
+        spec: JobSpec,
+        *,
+        reuse_running: bool = True,
+        is_automatic: bool = False,
+        on_end: Callable[[], None] = do_nothing,
     ) -> tuple[JobOut, bool]:
         """Add a job to the queue, unless the same is there already.
+
+        A running automatic job is stopped for one that a person starts, except for one that is patient.
 
         Parameters
         ----------
         spec : JobSpec
         reuse_running : bool
             Whether an equal job that runs already will do; it may have started too early.
+        is_automatic : bool
+            Whether the service starts it by itself.
         on_end : callable
             Called once when the job has ended, whatever its state.
 
@@ -182,7 +156,9 @@ class JobQueue:
             if self.is_full:
                 detail = f"{len(self._pending)} jobs are waiting already; try again when some are done."
                 raise ApiError(503, detail, "busy", {"Retry-After": "60"})
-            job = Job(id=secrets.token_hex(6), spec=spec, on_end=on_end)
+            job = Job(id=secrets.token_hex(6), spec=spec, on_end=on_end, is_automatic=is_automatic)
+            if not is_automatic and not spec.is_patient:
+                self._stop_automatic()
             self._jobs[job.id] = job
             self._pending.append(job)
             if self._thread is None:
@@ -236,6 +212,12 @@ class JobQueue:
             if is_active and job.spec == spec and (reuse_running or job.state == "pending"):
                 return job
         return None
+
+    def _stop_automatic(self) -> None:
+        """Stop automatic jobs, so that a person need not wait for them."""
+        for job in [job for job in self._jobs.values() if job.is_automatic and not job.has_ended]:
+            job.gave_way = True
+            self.cancel(job.id)
 
     def _stop(self, job: Job) -> None:
         if job.is_stopping:
@@ -320,7 +302,7 @@ class JobQueue:
         """Send a job to its process and read its events until it ends; return the error it reports."""
         assert process.stdin is not None
         assert process.stdout is not None
-        request = {**job.spec.model_dump(mode="json"), "address": self._address}
+        request = {**job.spec.model_dump(mode="json"), "address": self._address, "automatic": job.is_automatic}
         with suppress(BrokenPipeError):  # it ended at once
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()  # stays open: when it closes, the process ends

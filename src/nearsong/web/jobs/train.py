@@ -1,6 +1,8 @@
-"""The training job: stored vectors and listens -> a learned model, if it is better than sound alone."""
+"""The training job: stored vectors and listens -> a learned model, if it is better than the one in use."""
 
 from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from nearsong.library import PLAIN, Library, advice, sentences
 from nearsong.web.jobs.job_spec import JobSpec, Reporter
@@ -10,6 +12,7 @@ class Train(JobSpec):
     """Learn from listeners."""
 
     kind: Literal["train"] = "train"
+    anyway: bool = Field(default=False, description="Whether to train even if nothing has changed.")
     title: ClassVar[str] = "Training"
     first_stage: ClassVar[str] = "reading listens"
     stage_words: ClassVar[dict[str, str]] = {
@@ -24,7 +27,7 @@ class Train(JobSpec):
 
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Train; return the decision and its reasons in words."""
-        report = library.train(progress=reporter.progress)
+        report = library.train(even_if_unchanged=self.anyway, progress=reporter.progress)
         return {
             "decision": report.decision,
             "reason": report.reason,

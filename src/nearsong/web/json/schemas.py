@@ -280,6 +280,7 @@ class JobOut(BaseModel):
     error: str | None
     result: dict[str, object] | None
     view: str = Field(description="The view of the page that follows it; empty for none.")
+    is_automatic: bool = Field(description="Whether the service started it by itself.")
     words: str = Field(description="The result or the error in words; empty until it has ended.")
 
 

@@ -43,11 +43,18 @@ class Metrics:
             registry=self.registry,
             buckets=BUCKETS,
         )
+        self.runs = Counter(
+            "nearsong_automatic_runs", "What the service did by itself.", ("task", "state"), registry=self.registry
+        )
         self.uploads = Counter("nearsong_uploads", "Uploaded files by result.", ("result",), registry=self.registry)
 
     def watch(self, service: "ObservedService") -> None:
         """Report the songs, the model and the jobs of a service as well."""
         self.registry.register(_ServiceCollector(service))
+
+    def count_run(self, task: str, state: str) -> None:
+        """Count something that the service did by itself."""
+        self.runs.labels(task, state).inc()
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

@@ -23,6 +23,7 @@ from nearsong.web.media.converted import Conversions
 from nearsong.web.media.covers import Covers
 from nearsong.web.media.uploads import Uploads
 from nearsong.web.service.account_watch import AccountWatch
+from nearsong.web.service.automation.automation import Automation
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
 from nearsong.web.service.memory import give_back_memory
@@ -89,6 +90,8 @@ class Service:
     metrics : Metrics
     accounts : AccountWatch
         Who may send requests.
+    automation : Automation
+        Scans, pulls and trains by itself.
     """
 
     def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
@@ -113,6 +116,9 @@ class Service:
         self._thread: threading.Thread | None = None
         self._gathered = self._trimmed = time.monotonic()
         self.metrics.watch(self)
+        self.automation = Automation(
+            library, self.jobs, is_running=self.settings.automatic, on_run=self.metrics.count_run
+        )
         self.accounts = AccountWatch(library, self.settings, on_gone=self.now_playing.forget)
 
     @property
@@ -161,9 +167,11 @@ class Service:
         self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
         self._thread.start()
         self.accounts.start()
+        self.automation.start()
 
     def close(self) -> None:
         """Stop the background work, and wait for it."""
+        self.automation.close()
         self.accounts.close()
         self._stop.set()
         if self._thread is not None:

@@ -3,6 +3,7 @@
 import { get } from "../core/api.js";
 import { h, icon, replace } from "../core/dom.js";
 import { playedNote } from "../player/plays.js";
+import { automationBox } from "./quality/automation.js";
 import { coldBox } from "./quality/cold_start.js";
 import { keptModels } from "./quality/models.js";
 import { advice, hero, howMeasured, learnedFrom, pictures } from "./quality/report.js";
@@ -27,7 +28,7 @@ async function draw(root, app, message = null) {
     again(
       result?.decision === "learned"
         ? { before: report }
-        : { text: decision(result), more: advice(result), kind: "warn" },
+        : { text: decision(result), more: advice(result), kind: result?.decision === "active" ? "good" : "warn" },
     );
   const text = message && (message.text ?? changed(message.before, report));
   const known = text && text === decision(report);
@@ -49,6 +50,7 @@ async function draw(root, app, message = null) {
           : scores
             ? [hero(report, model), pictures(scores), cold(), learnedFrom(report), learn()]
             : [report ? hero(report, model) : nothingLearned(), learn(), cold()],
+      status.songs > 0 && status.is_admin && automationBox(signal),
       model.models.length > 1 && keptModels(model, again, status.is_admin),
       scores && howMeasured(scores),
     ),

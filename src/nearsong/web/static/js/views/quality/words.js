@@ -7,6 +7,7 @@ export const NAMES = {
   popularity: "Popularity",
   native: "Sound alone",
   imported: "Imported model",
+  active: "Model in use",
   paper: "Paper: PPK + MLR",
   mlr: "All encoders + MLR",
   listener_space: "Listener space",
@@ -20,6 +21,7 @@ export const MEANINGS = {
   popularity: "The most popular artists first, whatever the song.",
   native: "Similar sound, without training.",
   imported: "A model trained elsewhere.",
+  active: "The model in use until then, trained again without the held-out artists from what it knew.",
   paper: "Codewords, weighted so that songs with the same listeners are near.",
   mlr: "The same, with everything that is heard of a song.",
   listener_space: "Where the listeners of a song would put it, predicted from its sound.",
@@ -33,7 +35,8 @@ const of = (report, name, panel) => report.rows.find((row) => row.name === name)
 
 /** {big, title, more} of a report with scores, or null. */
 export function headline(report, kind) {
-  const name = kind === "native" ? "native" : of(report, kind, "known") ? kind : "learned";
+  const inUse = report.decision === "active" && of(report, "active", "known") ? "active" : kind;
+  const name = inUse === "native" ? "native" : of(report, inUse, "known") ? inUse : "learned";
   const score = of(report, name, "known") ?? of(report, "native", "known");
   if (!score) return null;
   const native = of(report, "native", "known");
@@ -61,6 +64,7 @@ export function changed(before, after) {
   const old = before && of(before, name(before), "known");
   const now = after && of(after, name(after), "known");
   if (!after) return "";
+  if (after.decision === "learned" && of(after, "active", "known")) return after.sentences[0]; // the same artists
   if (!old || !now) return `Trained on ${count(after.listeners, "listener")}.`;
   const step = hundred(now.mean) - hundred(old.mean);
   const verdict = step > 0 ? "Better" : step < 0 ? "Worse" : "Unchanged";

@@ -37,6 +37,13 @@ def serve(
     plays: Annotated[
         bool, typer.Option("--plays/--no-plays", help="Record what is played as a listening history.")
     ] = True,
+    automatic: Annotated[
+        bool,
+        typer.Option(
+            "--automatic/--no-automatic",
+            help="Scan new music and learn from new plays by itself, at night; see `nearsong automation`.",
+        ),
+    ] = True,
     secure_cookie: Annotated[bool, typer.Option("--secure-cookie", help="Allow login over HTTPS only.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Log every request.")] = False,
     library: LibraryOption = None,
@@ -64,6 +71,7 @@ def serve(
         upload_megabytes=upload_megabytes,
         save_uploads=save_uploads,
         plays=plays,
+        automatic=automatic,
         secure_cookie=secure_cookie,
         verbose=log,
         trusted_proxies=tuple(trusted_proxy or ()),

@@ -1,0 +1,1 @@
+"""Commands of the service: `nearsong serve`, and what it does by itself."""

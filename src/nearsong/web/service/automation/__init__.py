@@ -1,0 +1,1 @@
+"""Runs automatic tasks in the service: when each is due, new files in folders, what came of them."""
