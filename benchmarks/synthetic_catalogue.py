@@ -43,7 +43,7 @@ def synthetic_catalogue(
     n_listeners: int,
     *,
     n_dimensions: int = 300,
-    n_tastes: int = 16,
+    n_tastes: int = 12,
     mean_artists: float = 30.0,
     seed: int = 0,
 ) -> SyntheticCatalogue:
@@ -81,7 +81,7 @@ def _sound(
     for start in range(0, len(vectors), 8_192):
         part = bent[song_artist[start : start + 8_192]] @ mixing
         noise = random.standard_normal(part.shape, dtype=np.float32)
-        vectors[start : start + 8_192] = (0.25 * part + noise) * spectrum
+        vectors[start : start + 8_192] = (0.5 * part + noise) * spectrum
     return vectors
 
 

@@ -129,8 +129,9 @@ def _targets(listens: sp.csc_array, artists: Indices, chosen: Parameters) -> lis
     """Return Y, A and S; None for those without weight or listeners."""
     neighbours, anchors, factors = (weight > 0 for weight in chosen["taste_weights"])
     least, least_of_factors = chosen["anchor_listeners"], chosen["factor_listeners"]
+    own_entry = float(chosen["own_entry"])
     return [
-        neighbour_target(listens, artists, float(chosen["own_entry"]), max_anchors=MAX_ANCHORS) if neighbours else None,
+        neighbour_target(listens, artists, own_entry, max_anchors=MAX_ANCHORS) if neighbours else None,
         listener_target(listens, artists, min_listeners=least, max_anchors=MAX_ANCHORS) if anchors else None,
         factor_target(listens, artists, min_listeners=least_of_factors, n_factors=chosen["n_factors"])
         if factors
