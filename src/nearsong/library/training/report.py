@@ -173,7 +173,9 @@ class TrainingReport:
     @property
     def learned_from(self) -> str:
         """Number of artists and listeners as a short text."""
-        return f"{self.artists:,} artists, {self.listeners:,} listeners"
+        coverage = self.coverage if self.decision == "learned" else None
+        artists = self.artists if coverage is None else coverage.used.artists
+        return f"{artists:,} artists, {self.listeners:,} listeners"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON-serialisable values."""
