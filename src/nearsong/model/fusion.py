@@ -9,7 +9,7 @@ training songs, w_i squared weights, and u scales to length 1. A part that a son
 mean: the other parts decide.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -119,21 +119,47 @@ class Fusion:
             raise InvalidInputError(
                 f"weights names {', '.join(unknown)}, but the parts are {', '.join(part.name for part in parts)}."
             )
-        sizes = tuple(int(part.n_dimensions) for part in parts)
-        rows, missing = _check_parts(vectors, sizes, tuple(part.name for part in parts))
-        means, scales = [], []
-        for number, (start, stop) in enumerate(_bounds(sizes)):
-            present = rows[~missing[:, number], start:stop]
-            mean = present.mean(axis=0) if len(present) else np.zeros(stop - start)
-            spread = float(np.sqrt(np.square(present - mean).sum() / max(1, len(present))))
-            means.append(mean)
-            scales.append(spread if spread > 1e-12 * (1.0 + float(np.abs(mean).max())) else 1.0)
+        return cls.fit_blocks(lambda: [vectors], parts, weights=chosen)
+
+    @classmethod
+    def fit_blocks(
+        cls,
+        blocks: Callable[[], Iterable[npt.ArrayLike]],
+        parts: Sequence[WeightedPart],
+        *,
+        weights: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Measure the parts on training songs that do not fit into memory at once.
+
+        Parameters
+        ----------
+        blocks : callable
+            Returns the songs of `fit`, some rows at a time; called twice.
+        parts, weights
+            As for `fit`.
+        """
+        chosen = weights or {}
+        names, sizes = tuple(part.name for part in parts), tuple(int(part.n_dimensions) for part in parts)
+        bounds = _bounds(sizes)
+        counts, sums, squares = np.zeros(len(sizes)), np.zeros(sum(sizes)), np.zeros(len(sizes))
+        for block in blocks():
+            rows, missing = _check_parts(block, sizes, names)
+            for number, (start, stop) in enumerate(bounds):
+                sums[start:stop] += rows[~missing[:, number], start:stop].sum(axis=0)
+            counts += (~missing).sum(axis=0)
+        mean = sums / np.repeat(np.maximum(counts, 1), sizes)
+        for block in blocks():
+            rows, missing = _check_parts(block, sizes, names)
+            for number, (start, stop) in enumerate(bounds):
+                squares[number] += np.square(rows[~missing[:, number], start:stop] - mean[start:stop]).sum()
+        spreads = np.sqrt(squares / np.maximum(counts, 1))
+        least = np.array([1e-12 * (1.0 + float(np.abs(mean[start:stop]).max())) for start, stop in bounds])
         return cls(
-            names=tuple(part.name for part in parts),
+            names=names,
             sizes=sizes,
             weights=tuple(float(chosen.get(part.name, part.weight)) for part in parts),
-            mean=np.concatenate(means),
-            scales=np.array(scales),
+            mean=mean,
+            scales=np.where(spreads > least, spreads, 1.0),
         )
 
     @property

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from nearsong.library.training.coverage.songs import Count, Coverage
 from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
 from nearsong.library.training.wording import (
     CHOSEN_BEFORE,
@@ -286,3 +287,35 @@ def test_plain_words_count_pairs():
     assert "predict the other half with a score of 81." in wording
     asked = sentences(replace(GOOD, decision="none", reason="asked"), PLAIN)
     assert CHOSEN_BEFORE_PLAINLY in asked
+
+
+def test_a_model_of_more_songs_than_were_chosen_on_says_both():
+    coverage = Coverage(
+        min_listeners=2,
+        used=Count(9_000, 20_000),
+        ranked=Count(9_000, 20_000),
+        library=Count(9_500, 21_000),
+        left_out={"unplayed": Count(500, 1_000)},
+    )
+    report = TrainingReport(
+        "learned",
+        "gain",
+        artists=1_900,
+        songs=2_000,
+        listeners=700,
+        min_listeners=20,
+        n_splits=3,
+        artists_known=1_900,
+        songs_known=2_000,
+        method="combined",
+        validation={"mlr": 0.7, "combined": 0.8},
+        coverage=coverage,
+    )
+    lines = sentences(report)
+    assert lines[1] == (
+        "Learned from 20,000 songs by 9,000 artists with 2 or more listeners. Chosen and measured on 1,900 artists "
+        "with 20 or more listeners each, 2,000 songs, 700 listeners; artists were held out 3 times."
+    )
+    assert lines[2].startswith("Left out: 1,000 songs by 500 artists that nobody here plays")
+    rejected = sentences(replace(report, decision="native", reason="no_gain"))
+    assert not any(line.startswith(("Learned", "Left out")) for line in rejected)

@@ -67,7 +67,7 @@ def test_targets_are_those_of_the_recipe(music, naive):
     listens, artists = sp.csc_array(plays), naive[2]
     for target, expected in zip(
         (
-            neighbour_target(listens, artists, 1.0),
+            neighbour_target(listens, artists, 1.0, max_anchors=ALL),
             listener_target(listens, artists, min_listeners=10, max_anchors=ALL),
             factor_target(listens, artists, min_listeners=3, n_factors=12),
         ),
@@ -88,6 +88,30 @@ def test_anchors_are_those_with_the_most_listeners(music):
     listeners = np.diff(listens.indptr)
     assert listeners[target.anchors].min() >= np.sort(listeners)[-5]
     assert len(target.anchors) == 5
+
+
+def test_neighbours_of_many_artists_are_seen_from_the_best_known_of_them(music):
+    listens, artists = sp.csc_array(music.plays.astype(float)), np.arange(12)
+    expected = neighbour_target(listens, artists, 1.0, max_anchors=12)
+    best_known = np.sort(np.argsort(-np.diff(listens.indptr)[artists], kind="stable")[:5])
+    few = neighbour_target(listens, artists, 1.0, max_anchors=5)
+    np.testing.assert_array_equal(few.anchors, best_known)
+    rows = expected.coordinates @ expected.basis.rotated(np.eye(expected.coordinates.shape[1])).T
+    own = np.zeros_like(rows)
+    own[artists, artists] = 1.0
+    entries = (rows - own)[:, best_known]  # of an artist with itself: not scaled
+    scaled = entries / entries.max(axis=1, keepdims=True) + own[:, best_known]
+    assert np.allclose(few.coordinates @ few.coordinates.T, scaled @ scaled.T, atol=1e-9)
+
+
+def test_artists_beyond_the_anchors_stand_where_listeners_put_them_without_a_boost(music, monkeypatch):
+    monkeypatch.setattr("nearsong.model.listener_space.learning.MAX_ANCHORS", 5)
+    space = ListenerSpace(own_boost=3.0).fit(music.phi, music.song_artist, music.plays)
+    block = space.maps_.taste[0]
+    beyond = ~np.isin(space.artists_, block.anchors)
+    assert beyond.sum() == len(space.artists_) - 5
+    assert np.allclose(block.known[beyond], block.known_queries[beyond])
+    assert not np.isclose(block.known[~beyond], block.known_queries[~beyond]).all(axis=1).any()
 
 
 def test_targets_in_small_blocks_and_by_a_sketch_are_the_same(music, monkeypatch):
@@ -129,7 +153,7 @@ def test_ridge_is_scikit_learns(d):
     assert np.isclose((psi**2).sum(axis=1).mean(), 1)
     for penalty in (0.03, 0.3, 3.0):
         peer = Ridge(alpha=penalty, fit_intercept=False, tol=1e-12).fit(psi, T[codes], sample_weight=weights)
-        assert np.allclose(ridge.responses(penalty) @ T, peer.coef_.T, atol=1e-8)
+        assert np.allclose(ridge.responses(T, penalty), peer.coef_.T, atol=1e-8)
 
 
 @pytest.mark.parametrize("d", [8, 30, 200], ids=["more songs", "some", "more dimensions"])
@@ -157,18 +181,18 @@ def test_parts_are_regressions_of_their_own(d):
         share * predicted(part) for share, part in zip(shares, parts, strict=True)
     )
     ridge = ArtistRidge.of(phi, np.arange(60), codes)
-    found = centred / ridge.spread @ ridge.mixed_responses(0.3, parts, 0.4, 0.1) @ T
+    found = centred / ridge.spread @ ridge.mixed_responses(T, 0.3, parts, 0.4, 0.1)
     assert np.allclose(found, expected, atol=1e-8)
-    assert np.allclose(ridge.mixed_responses(0.3, [slice(0, d)], 0.4, 0.1), ridge.responses(0.3))
+    assert np.allclose(ridge.mixed_responses(T, 0.3, [slice(0, d)], 0.4, 0.1), ridge.responses(T, 0.3))
 
 
 def test_blocks_of_songs_do_not_change_the_ridge(monkeypatch):
     random = np.random.default_rng(0)
     phi, codes = random.normal(size=(60, 8)), np.arange(60) % 7
-    expected = ArtistRidge.of(phi, np.arange(60), codes).responses(0.3)
+    expected = ArtistRidge.of(phi, np.arange(60), codes).responses(np.eye(7), 0.3)
     monkeypatch.setattr("nearsong.model.listener_space.rows.BLOCK_NUMBERS", 50)
-    assert np.allclose(ArtistRidge.of(phi, np.arange(60), codes).responses(0.3), expected, atol=1e-12)
-    single = ArtistRidge.of(phi.astype(np.float32), np.arange(60), codes).responses(0.3)
+    assert np.allclose(ArtistRidge.of(phi, np.arange(60), codes).responses(np.eye(7), 0.3), expected, atol=1e-12)
+    single = ArtistRidge.of(phi.astype(np.float32), np.arange(60), codes).responses(np.eye(7), 0.3)
     assert single.dtype == np.float64
     assert np.allclose(single, expected, atol=1e-5)
 

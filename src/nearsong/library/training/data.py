@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.training.coverage.songs import Coverage, cover, first_songs
 from nearsong.library.training.settings import TrainingSettings
 from nearsong.model.held_out import Indices, ListeningData
 
@@ -48,6 +49,10 @@ class TrainingData:
         Who listens to whom, with further columns for artists that have no songs here; by default ``artist_plays``.
     artist_names : sequence of str, optional
         The names of the artists, by column of ``all_plays``, so that explanations can name them.
+    songs_of_artist : array of int and shape (n_artists,), optional
+        Songs of each artist in the library, also those that are not given here; by default those that are.
+    n_unknown_songs : int
+        Songs of the library that are not given here because nobody knows their artist.
     """
 
     vectors: npt.NDArray[Any]
@@ -58,6 +63,8 @@ class TrainingData:
     song_ids: npt.NDArray[Any] | None = None
     all_plays: sp.csr_array | None = None
     artist_names: Sequence[str] = ()
+    songs_of_artist: npt.NDArray[Any] | None = None
+    n_unknown_songs: int = 0
 
     def __post_init__(self) -> None:
         n_songs, n_artists = len(self.vectors), self.artist_plays.shape[1]
@@ -83,6 +90,29 @@ class TrainingData:
             )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FinalSongs:
+    """What the final fit learns from.
+
+    Attributes
+    ----------
+    songs, columns : arrays of shape (n_final,)
+        Rows of the songs in the data, and the columns of their artists in the listens.
+    ranked : array of shape (n_ranked,)
+        Those of the songs that MLR learns from: all, or a part with a song of every artist first.
+    listening_data : ListeningData
+        Artists and listeners of ``ranked``, renumbered from 0.
+    coverage : Coverage
+        How many these are, and how many are left out.
+    """
+
+    songs: Indices
+    columns: Indices
+    ranked: Indices
+    listening_data: ListeningData
+    coverage: Coverage
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """The songs and listeners that a training uses.
@@ -103,9 +133,8 @@ class TrainingSet:
         Who listens to whom, also to artists outside the training set and the library.
     columns : array of shape (n_artists,)
         The column of each artist of ``listening_data`` in ``all_plays``.
-    space_songs, space_columns : arrays of shape (n_space,)
-        Rows of the songs that the final listener space is fitted on, and the columns of their artists; ``songs`` are
-        among them.
+    final : FinalSongs
+        What the final fit learns from.
     """
 
     songs: Indices
@@ -118,8 +147,7 @@ class TrainingSet:
     n_splits: int
     all_plays: sp.csr_array
     columns: Indices
-    space_songs: Indices
-    space_columns: Indices
+    final: "FinalSongs"
 
     @property
     def n_listeners(self) -> int:
@@ -150,20 +178,15 @@ def choose_training_set(data: TrainingData, settings: TrainingSettings) -> Train
     song_unit = song_artist if unit == "artist" else np.where(song_artist >= 0, np.arange(len(song_artist)), -1)
     counts = _listeners(plays, song_unit)
     min_listeners = settings.min_listeners or _auto_min_listeners(counts, unit)
-    taking_part = np.flatnonzero(_of_song(counts, song_unit) >= min_listeners)
-    songs = sample_songs(song_artist, taking_part, settings)
-    more = sample_songs(song_artist, taking_part, settings, settings.max_space_songs)
-    space_songs = np.union1d(songs, more) if len(more) > len(songs) else songs
-    artists, number = np.unique(song_artist[songs], return_inverse=True)
-    columns = sp.csr_array(plays[:, artists if unit == "artist" else songs])
-    informative = np.flatnonzero(np.diff(columns.indptr) >= 2)
-    listening_data = ListeningData(
-        song_artist=number.astype(np.int64), plays=sp.csr_array(columns[informative]), unit=unit
-    )
+    n_listeners = _of_song(counts, song_unit)
+    final = _final_songs(data, plays, n_listeners, unit, settings)
+    taking_part = np.flatnonzero(n_listeners >= min_listeners)
+    songs = sample_songs(song_artist, np.intersect1d(taking_part, final.songs), settings)
+    artists = np.unique(song_artist[songs])
     return TrainingSet(
         songs=songs,
         vectors=data.vectors[songs],
-        listening_data=listening_data,
+        listening_data=_renumbered(plays, song_artist, songs, unit),
         artists_known=len(np.unique(song_artist[taking_part])),
         songs_known=len(taking_part),
         min_listeners=min_listeners,
@@ -171,17 +194,57 @@ def choose_training_set(data: TrainingData, settings: TrainingSettings) -> Train
         n_splits=settings.n_splits or _auto_n_splits(len(artists)),
         all_plays=sp.csr_array(data.artist_plays if data.all_plays is None else data.all_plays),
         columns=artists,
-        space_songs=space_songs,
-        space_columns=song_artist[space_songs],
+        final=final,
     )
 
 
-def sample_songs(
-    song_artist: Indices, taking_part: Indices, settings: TrainingSettings, n_songs: int | None = None
-) -> Indices:
-    """Return a sample of the eligible songs, ascending; every artist gets one song before any gets a second.
+def _final_songs(
+    data: TrainingData, plays: sp.csc_array, n_listeners: Indices, unit: str, settings: TrainingSettings
+) -> FinalSongs:
+    """Choose what the final fit learns from: every artist with enough listeners, and as many songs as there may be.
 
-    There are ``n_songs`` at most, by default ``settings.max_songs``; fewer are a part of more.
+    With songs as the unit, songs with enough listeners (n_songs,) come first, since MLR can learn from them only.
+    """
+    least = settings.min_listeners or settings.final_min_listeners
+    song_artist = np.asarray(data.song_artist, dtype=np.int64)
+    of_artist = np.diff(_listens(data, "artist").indptr).astype(np.int64)
+    limits = {"songs_an_artist": settings.songs_an_artist, "seed": settings.seed}
+    can_rank = np.flatnonzero(n_listeners >= least)
+    ranked = first_songs(song_artist, can_rank, n_songs=settings.max_ranked_songs, **limits)
+    songs = first_songs(song_artist, can_rank, n_songs=settings.max_final_songs, **limits)
+    ranked = np.intersect1d(ranked, songs)
+    if unit == "song":  # the listener space is learned from artists, so it can use their other songs too
+        is_rest = (_of_song(of_artist, song_artist) >= least) & ~np.isin(song_artist, song_artist[songs])
+        n_left = settings.max_final_songs - len(songs)
+        rest = first_songs(song_artist, np.flatnonzero(is_rest), n_songs=max(0, n_left), **limits)
+        songs = np.union1d(songs, rest)
+    known = np.bincount(song_artist[song_artist >= 0], minlength=len(of_artist))
+    return FinalSongs(
+        songs=songs,
+        columns=song_artist[songs],
+        ranked=ranked,
+        listening_data=_renumbered(plays, song_artist, ranked, unit),
+        coverage=cover(
+            known if data.songs_of_artist is None else np.asarray(data.songs_of_artist, dtype=np.int64),
+            of_artist,
+            song_artist[songs],
+            song_artist[ranked],
+            n_unknown=data.n_unknown_songs + int((song_artist < 0).sum()),
+            min_listeners=least,
+        ),
+    )
+
+
+def _renumbered(plays: sp.csc_array, song_artist: Indices, songs: Indices, unit: str) -> ListeningData:
+    """Return some songs with artists and listeners numbered from 0, without listeners of a single unit."""
+    artists, number = np.unique(song_artist[songs], return_inverse=True)
+    columns = sp.csr_array(plays[:, artists if unit == "artist" else songs])
+    informative = np.flatnonzero(np.diff(columns.indptr) >= 2)
+    return ListeningData(song_artist=number.astype(np.int64), plays=sp.csr_array(columns[informative]), unit=unit)
+
+
+def sample_songs(song_artist: Indices, taking_part: Indices, settings: TrainingSettings) -> Indices:
+    """Return a sample of the eligible songs, ascending; every artist gets one song before any gets a second.
 
     Examples
     --------
@@ -192,16 +255,13 @@ def sample_songs(
     >>> np.bincount(song_artist[sample_songs(song_artist, np.arange(93), few)])
     array([3, 2, 1])
     """
-    random = np.random.default_rng([settings.seed, 23])
-    shuffled = random.permutation(taking_part)
-    order = np.argsort(song_artist[shuffled], kind="stable")
-    of_artist = song_artist[shuffled][order]
-    first = np.searchsorted(of_artist, of_artist, side="left")
-    turn = np.empty(len(shuffled), dtype=np.int64)
-    turn[order] = np.arange(len(shuffled)) - first  # rank of a song among those of its artist
-    by_turn = np.argsort(turn, kind="stable")
-    chosen = by_turn[turn[by_turn] < settings.songs_an_artist][: n_songs or settings.max_songs]
-    return np.sort(shuffled[chosen])
+    return first_songs(
+        song_artist,
+        taking_part,
+        n_songs=settings.max_songs,
+        songs_an_artist=settings.songs_an_artist,
+        seed=settings.seed,
+    )
 
 
 def _unit(data: TrainingData, settings: TrainingSettings) -> str:

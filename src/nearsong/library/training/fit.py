@@ -142,9 +142,7 @@ def fit_model(
     model, facts = _fit_all(FinalFit(encoder, data, training_set, settings), report)
     steps.finish()
     if not facts.get("converged", True):
-        gap = f"{100 * facts['gap']:.1f} %"
-        text = f"Training stopped after {settings.final_max_rounds} rounds, within {gap} of the optimum."
-        report = replace(report, notes=(*report.notes, text))
+        report = replace(report, notes=(*report.notes, _unfinished(facts["gap"], settings.final_max_rounds)))
     return FittedModel(model, replace(report, decision="learned", reason="gain", seconds=_seconds(start, scored)))
 
 
@@ -247,6 +245,7 @@ def _first_report(data: TrainingData, training_set: TrainingSet, settings: Train
         artists_known=training_set.artists_known,
         songs_known=training_set.songs_known,
         listener_kinds={str(kind): int(n) for kind, n in data.listeners.items()},
+        coverage=training_set.final.coverage,
     )
 
 
@@ -297,13 +296,18 @@ def _is_better_than_active(report: TrainingReport) -> bool:
 
 
 def _fit_all(final: FinalFit, report: TrainingReport) -> tuple[SimilarityModel, dict[str, Any]]:
-    """Fit the chosen method on all artists of the training set, with the chosen parameters."""
+    """Fit the chosen method on all artists, with the chosen parameters."""
     assert report.method is not None
+    assert report.coverage is not None
+    learned_from = report.coverage.used
+    if report.method in ("paper", "mlr"):
+        learned_from = report.coverage.ranked
     model, fitted = final.fit(report.method, report.choice)
     facts = {
-        "artists": report.artists,
+        "artists": learned_from.artists,
         "listeners": report.listeners,
-        "songs": report.songs,
+        "songs": learned_from.songs,
+        "chosen_on": {"artists": report.artists, "songs": report.songs},
         "unit": report.unit,
         "min_listeners": report.min_listeners,
         "n_relevant": report.n_relevant,
@@ -313,6 +317,12 @@ def _fit_all(final: FinalFit, report: TrainingReport) -> tuple[SimilarityModel, 
         **fitted,
     }
     return replace(model, trained_on=facts), facts
+
+
+def _unfinished(gap: float | None, n_rounds: int) -> str:
+    """Say how far a fit came that did not converge."""
+    how = "before the batches of songs agreed" if gap is None else f"within {100 * gap:.1f} % of the optimum"
+    return f"Training stopped after {n_rounds} rounds, {how}."
 
 
 def _seconds(start: float, scored: float | None = None) -> dict[str, float]:

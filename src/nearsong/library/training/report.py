@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.training.coverage.songs import Coverage
 
 DATABASES = ("known", "unknown")
 """Songs that held-out songs are ranked against: the training songs, and songs of other unseen artists."""
@@ -100,9 +101,11 @@ class TrainingReport:
     unit, min_listeners, n_relevant, n_splits, seed
         Settings, as given or as chosen from the data.
     artists, songs, listeners : int
-        Size of the training set.
+        Size of the training set, which methods and parameters are chosen and scored on.
     artists_known, songs_known : int
         Artists with enough listeners, and their songs, before sampling.
+    coverage : Coverage or None
+        What a model would learn from in the end, and what is left out; None in reports from before it was counted.
     listener_kinds : dict of str to int
         Number of listeners of each kind.
     parts : dict of str to dict
@@ -143,6 +146,7 @@ class TrainingReport:
     listeners: int = 0
     artists_known: int = 0
     songs_known: int = 0
+    coverage: Coverage | None = None
     listener_kinds: Mapping[str, int] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     rows: tuple[ReportRow, ...] = ()
@@ -172,7 +176,9 @@ class TrainingReport:
     @property
     def learned_from(self) -> str:
         """Number of artists and listeners as a short text."""
-        return f"{self.artists:,} artists, {self.listeners:,} listeners"
+        coverage = self.coverage if self.decision == "learned" else None
+        artists = self.artists if coverage is None else coverage.used.artists
+        return f"{artists:,} artists, {self.listeners:,} listeners"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON-serialisable values."""
@@ -195,6 +201,8 @@ class TrainingReport:
             values = {name: value for name, value in facts.items() if name in known}
             if version == METRIC_ONLY_VERSION:
                 values |= _with_methods(facts)
+            if values.get("coverage") is not None:
+                values["coverage"] = Coverage.from_json(values["coverage"])
             values["choices"] = tuple(SplitChoice(**item) for item in values["choices"])
             values["examples"] = tuple(HeldOutExample(**_tuples(item)) for item in facts["examples"])
             for name in ("rows", "differences"):

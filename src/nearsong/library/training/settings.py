@@ -56,10 +56,15 @@ class TrainingSettings:
         known ones: on GTZAN, training on artists with 2 or more listeners did as well as with 3 or more and better
         than with 10 or more (the same artists tested: AUC 0.754, 0.748, 0.742; never seen: 0.706, 0.704, 0.684).
     max_songs, songs_an_artist : int
-        Maximum number of songs in total and per artist, which bounds the training time. Every artist gets one song
-        before any gets a second.
-    max_space_songs : int
-        Maximum number of songs that the final listener space is fitted on; it needs no rankings.
+        Maximum number of songs that methods and parameters are chosen on, and of songs per artist. Every artist gets
+        one song before any gets a second. ``min_listeners`` as chosen from the data is of these songs.
+    max_final_songs, max_ranked_songs : int
+        Maximum number of songs that the final fit learns from: all artists with ``final_min_listeners`` have one
+        before any has a second. MLR, which ranks each song against all others, learns from fewer. The songs that
+        were chosen on are among them.
+    final_min_listeners : int
+        Listeners that an artist needs for the final fit, unless ``min_listeners`` is set, which is then for both.
+        Measured in docs/decisions/0027-catalogue-size-training.md.
     seed : int
         Random seed of samples, splits and confidence intervals.
     tol, max_rounds : float, int
@@ -83,7 +88,9 @@ class TrainingSettings:
     min_listeners: int | None = None
     max_songs: int = 2000
     songs_an_artist: int = 20
-    max_space_songs: int = 6000
+    max_final_songs: int = 100_000
+    max_ranked_songs: int = 20_000
+    final_min_listeners: int = 2
     seed: int = 0
     tol: float = 1e-2
     max_rounds: int = 40
@@ -119,7 +126,9 @@ class TrainingSettings:
         least_of = {
             "max_songs": 2,
             "songs_an_artist": 1,
-            "max_space_songs": 2,
+            "max_final_songs": 2,
+            "max_ranked_songs": 2,
+            "final_min_listeners": 1,
             "max_rounds": 3,
             "final_max_rounds": 3,
         }

@@ -16,6 +16,7 @@ from nearsong.library.listeners.thresholds import Listening
 from nearsong.library.models.library_encoders import chosen_encoders, default_encoders, stored_encoder
 from nearsong.library.models.lifecycle import add_model, add_native
 from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
+from nearsong.library.training.coverage.songs import songs_to_read
 from nearsong.library.training.fit import (
     GRIDS,
     ActiveModel,
@@ -215,57 +216,55 @@ def training_data(
     progress("matching track names", 0, 0)
     listening = histories.listening_to_all(choice)
     progress("reading songs", 0, 0)
-    chosen = _sample_rows(histories, listening, settings)
-    ids, vectors = _read_vectors(store, encoder_ids, [histories.songs[row].id for row in chosen])
-    row_of = {histories.songs[row].id: row for row in chosen}
-    rows = np.array([row_of[song] for song in ids.tolist()], dtype=np.int64)
-    order = np.argsort(rows)
-    ids, vectors, rows = ids[order], vectors[order], rows[order]
+    chosen = _rows_to_read(histories, listening, settings)
+    found, vectors = _read_vectors(store, encoder_ids, [histories.songs[row].id for row in chosen])
+    rows = chosen[found]
+    song_artist = histories.catalogue.song_artist
     data = TrainingData(
         vectors=vectors,
-        song_artist=histories.catalogue.song_artist[rows],
+        song_artist=song_artist[rows],
         artist_plays=listening.artist_plays,
         song_plays=listening.song_plays[:, rows],
         listeners=listening.listeners,
-        song_ids=ids,
+        song_ids=np.array([histories.songs[row].id for row in rows], dtype=np.int64),
         all_plays=listening.all_plays,
         artist_names=histories.artist_names(listening),
+        songs_of_artist=np.bincount(song_artist[song_artist >= 0], minlength=listening.artist_plays.shape[1]),
+        n_unknown_songs=int((song_artist < 0).sum()),
     )
     return data, _AllListening(histories, rows, listening.how)
 
 
-def _sample_rows(histories: Histories, listening: Listening, settings: TrainingSettings) -> list[int]:
-    """Choose songs to read vectors of, by artists with listeners: several times as many as a training uses.
-
-    Played songs are preferred, because training with songs as the unit needs them.
-    """
-    random = np.random.default_rng([settings.seed, 29])
-    artist_is_played = np.asarray(listening.artist_plays.sum(axis=0)).ravel() > 0
-    song_is_played = np.asarray(listening.song_plays.sum(axis=0)).ravel() > 0
-    rows_of_artist: dict[int, list[int]] = {}
-    for row, artist in enumerate(histories.catalogue.song_artist.tolist()):
-        if artist >= 0 and artist_is_played[artist]:
-            rows_of_artist.setdefault(artist, []).append(row)
-    n_songs = max(6 * settings.max_songs, settings.max_space_songs)
-    share = max(1, n_songs // max(1, len(rows_of_artist)))
-    n_each = min(2 * settings.songs_an_artist, share)
-    chosen: list[int] = []
-    for rows in rows_of_artist.values():
-        order = np.array(rows)[np.lexsort((random.random(len(rows)), ~song_is_played[rows]))]
-        chosen.extend(order[:n_each].tolist())
-    return sorted(chosen)
+def _rows_to_read(histories: Histories, listening: Listening, settings: TrainingSettings) -> npt.NDArray[np.int64]:
+    """Choose songs to read vectors of: of all artists with enough listeners, more than a training uses of each."""
+    return songs_to_read(
+        np.asarray(histories.catalogue.song_artist, dtype=np.int64),
+        np.asarray((listening.artist_plays > 0).sum(axis=0), dtype=np.int64).ravel(),
+        np.asarray(listening.song_plays.sum(axis=0)).ravel() > 0,
+        min_listeners=settings.min_listeners or settings.final_min_listeners,
+        n_songs=settings.max_final_songs,
+        songs_an_artist=2 * settings.songs_an_artist,
+        seed=settings.seed,
+    )
 
 
 def _read_vectors(
     store: Store, encoder_ids: Sequence[int], ids: list[int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    blocks = list(store.songs.vectors(encoder_ids, ids))
-    if not blocks:
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
+    """Return which songs have vectors (n_songs,), and their vectors in the order of the ids, held once in memory."""
+    position = {song: at for at, song in enumerate(ids)}
+    found, vectors = np.zeros(len(ids), bool), np.empty((0, 0), np.float32)
+    for songs, block in store.songs.vectors(encoder_ids, ids):
+        if not vectors.size:
+            vectors = np.empty((len(ids), block.shape[1]), np.float32)
+        at = [position[song] for song in songs.tolist()]
+        vectors[at], found[at] = block, True
+    if not found.any():
         raise LibraryError(
             "no song of the library is by an artist in the listening histories; `nearsong listens list` shows what "
             "was not found: check the songs' tags."
         )
-    return np.concatenate([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
+    return found, vectors if found.all() else vectors[found]
 
 
 # ---- rejected trainings

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nearsong.library.training.coverage.words import last_fit, left_out
+from nearsong.library.training.coverage.words import number as _number
 from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
 from nearsong.library.training.settings import MIN_ACTIVE_LISTENERS, MIN_ARTISTS
 
@@ -130,16 +132,16 @@ PLAIN = Words(
 def table_rows(report: TrainingReport) -> list[tuple[str, str, str, str]]:
     """Return the table of scores: a header, then a row for each method; the header alone if nothing was measured.
 
-    The last column has the means within popularity terciles, against known songs and among unseen artists.
+        The last column has the means within popularity terciles, against known songs and among unseen artists.
 
     Examples
     --------
-    >>> from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
+        >>> from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
     >>> native = ReportRow("native", Estimate(0.641, 0.612, 0.67, 99), None)
-    >>> for row in table_rows(TrainingReport("learned", "gain", rows=(native,))):
-    ...     print(row)
-    ('AUC', 'known songs', 'unseen artists', 'terciles')
-    ('Sound alone', '0.641 (0.612 to 0.670)', '', '')
+        >>> for row in table_rows(TrainingReport("learned", "gain", rows=(native,))):
+        ...     print(row)
+        ('AUC', 'known songs', 'unseen artists', 'terciles')
+        ('Sound alone', '0.641 (0.612 to 0.670)', '', '')
     """
     rows = [("AUC", "known songs", "unseen artists", "terciles")]
     for row in report.rows:
@@ -149,7 +151,7 @@ def table_rows(report: TrainingReport) -> list[tuple[str, str, str, str]]:
 
 def sentences(report: TrainingReport, words: Words = TECHNICAL) -> list[str]:
     """Return the report in sentences: the verdict first, then the data, the gains, comparisons and advice."""
-    lines = [verdict(report, words), learned_from(report)]
+    lines = [verdict(report, words), learned_from(report), _left_out(report)]
     if report.rows:
         lines += [words.meaning, _why(report, words), *_gains(report, words)]
         lines += [*_active_gain(report, words), *_caveats(report, words)]
@@ -209,7 +211,7 @@ def _against_active(report: TrainingReport) -> str:
 
 
 def learned_from(report: TrainingReport) -> str:
-    """Return the number of artists, songs and listeners of the report."""
+    """Return the number of artists, songs and listeners that it was chosen on, and that the model learned from."""
     if report.reason in ("few_artists", "few_listeners") or not report.artists:
         return ""
     kinds = [_number(n, kind.removesuffix("s")) for kind, n in report.listener_kinds.items() if n]
@@ -226,9 +228,20 @@ def learned_from(report: TrainingReport) -> str:
     if report.songs < report.songs_known:
         data += f"; a sample, of {_number(report.songs_known, 'song')} by {_number(report.artists_known, 'artist')}"
     times = "once" if report.n_splits == 1 else f"{report.n_splits} times"
-    verb = "Learned from" if report.decision == "learned" else "Measured on"
     held_out = f"; artists were held out {times}" if report.n_splits else ""
-    return f"{verb} {data}{held_out}."
+    if report.decision != "learned":
+        return f"Measured on {data}{held_out}."
+    if report.coverage is None or report.coverage.used.songs == report.songs:
+        return f"Learned from {data}{held_out}."
+    chosen = "Chosen and measured on" if len(report.validation) > 1 else "Measured on"
+    return f"{last_fit(report.coverage, method=report.method)} {chosen} {data}{held_out}."
+
+
+def _left_out(report: TrainingReport) -> str:
+    """Return what a model did not learn from, and why; empty if nothing was learned, or nothing left out."""
+    if report.decision != "learned" or report.coverage is None:
+        return ""
+    return left_out(report.coverage, method=report.method)
 
 
 def advice(report: TrainingReport, words: Words = TECHNICAL) -> str:
@@ -371,10 +384,6 @@ def _terciles(row: ReportRow) -> str:
 def _mean(report: TrainingReport, name: str, database: str, words: Words) -> str:
     score = report.score(name, database)
     return "no score" if score is None else words.score(score)
-
-
-def _number(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}" if n else f"no {what}s"
 
 
 def _listeners_who_play(n: int) -> str:

@@ -98,7 +98,7 @@ class TasteBlock:
 def taste_block(
     target: Target,
     ridge: ArtistRidge,
-    responses: FloatArray,
+    linear: FloatArray,
     artists: Indices,
     *,
     weight: float,
@@ -115,8 +115,8 @@ def taste_block(
         Of the training artists.
     ridge : ArtistRidge
         Their songs.
-    responses : array of shape (n_dimensions, n_artists)
-        Of the ridge regression.
+    linear : array of shape (n_dimensions, n_coordinates)
+        The ridge regression of the target's coordinates less their mean.
     artists : array of shape (n_artists,)
         Columns of the training artists in the listens.
     weight : float
@@ -129,7 +129,6 @@ def taste_block(
         The most of each.
     """
     mean = target.coordinates.mean(axis=0)
-    linear = responses @ (target.coordinates - mean)
     predicted = ridge.artist_means @ linear + popularity_share * mean
     unit = to_unit_length(predicted)
     rotation, _ = leading_axes(unit.T @ unit, min(n_coordinates, unit.shape[1]))
@@ -160,15 +159,17 @@ def _boosted(target: Target, artists: Indices, share: float, rotation: FloatArra
     """Return unit targets (n_artists, k), less the popularity that is not added, with own entries raised."""
     mean = target.coordinates.mean(axis=0)
     true = target.coordinates - (1.0 - share) * mean
-    rows = np.searchsorted(target.anchors, artists)
+    rows = np.searchsorted(target.anchors, artists).clip(max=len(target.anchors) - 1)
+    boosts = np.where(target.anchors[rows] == artists, boost, 0.0)  # artists beyond the anchors have no own entry
     axes = target.basis.rotated(np.hstack([rotation, mean[:, None]]))[rows]
     own_entries = target.own_entry - (1.0 - share) * axes[:, -1]
     # |t + b e|^2 = |t|^2 + 2 b t_own + b^2
-    sizes = np.sqrt(np.square(true).sum(axis=1) + 2.0 * boost * own_entries + boost**2)
-    return np.asarray((true @ rotation + boost * axes[:, :-1]) / sizes[:, None])
+    sizes = np.sqrt(np.square(true).sum(axis=1) + 2.0 * boosts * own_entries + boosts**2)
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    return np.asarray((true @ rotation + boosts[:, None] * axes[:, :-1]) / sizes[:, None])
 
 
 def _completed(axes: FloatArray, n_axes: int) -> FloatArray:
     """Extend orthonormal columns (n, k) to n_axes of them."""
-    complete = np.linalg.qr(np.hstack([axes, np.eye(len(axes))]))[0]
+    complete = np.linalg.qr(np.hstack([axes, np.eye(len(axes), n_axes - axes.shape[1])]))[0]
     return np.hstack([axes, complete[:, axes.shape[1] : n_axes]])

@@ -16,8 +16,12 @@ from nearsong.model.listener_space.targets import Indices, Target, factor_target
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
-MAX_ANCHORS = 20_000
-"""Artists that the listeners of a training artist are compared with; those with the most listeners."""
+MAX_ANCHORS = 4_000
+"""Artists that the listeners of a training artist are compared with; those with the most listeners.
+
+With all of them as anchors, time would grow with the square of the artists, for an AUC that is the same
+(docs/decisions/0027-catalogue-size-training.md).
+"""
 
 MAX_COORDINATES = 512
 """Coordinates in which the length of a predicted target is measured."""
@@ -95,33 +99,39 @@ def _taste_blocks(
 ) -> list[TasteBlock]:
     penalties = (chosen["penalty"],) * 3 if np.ndim(chosen["penalty"]) == 0 else chosen["penalty"]
     share, part_penalty = float(chosen["part_share"]), float(chosen["part_penalty"])
-    responses = {
-        penalty: ridge.mixed_responses(float(penalty), parts, share, part_penalty) for penalty in set(penalties)
-    }
-    blocks = []
-    for number, target in enumerate(_targets(listens, artists, chosen)):
-        if target is not None:
-            block = taste_block(
-                target,
-                ridge,
-                responses[penalties[number]],
-                artists,
-                weight=float(chosen["taste_weights"][number]),
-                popularity_share=float(chosen["popularity_shares"][number]),
-                own_boost=float(chosen["own_boost"]) if number == 0 else 0.0,
-                n_dimensions=chosen["taste_dimensions"],
-                n_coordinates=MAX_COORDINATES,
-            )
-            blocks.append(block)
-    return blocks
+    targets = list(enumerate(_targets(listens, artists, chosen)))
+    linear: dict[int, FloatArray] = {}
+    for penalty in dict.fromkeys(penalties):
+        own = [(number, target) for number, target in targets if target is not None and penalties[number] == penalty]
+        if own:  # side by side, so that they share one factorisation
+            centred = np.hstack([target.coordinates - target.coordinates.mean(axis=0) for _, target in own])
+            responses = ridge.mixed_responses(centred, float(penalty), parts, share, part_penalty)
+            ends = np.cumsum([target.coordinates.shape[1] for _, target in own])[:-1]
+            linear |= zip([number for number, _ in own], np.split(responses, ends, axis=1), strict=True)
+    return [
+        taste_block(
+            target,
+            ridge,
+            linear[number],
+            artists,
+            weight=float(chosen["taste_weights"][number]),
+            popularity_share=float(chosen["popularity_shares"][number]),
+            own_boost=float(chosen["own_boost"]) if number == 0 else 0.0,
+            n_dimensions=chosen["taste_dimensions"],
+            n_coordinates=MAX_COORDINATES,
+        )
+        for number, target in targets
+        if target is not None
+    ]
 
 
 def _targets(listens: sp.csc_array, artists: Indices, chosen: Parameters) -> list[Target | None]:
     """Return Y, A and S; None for those without weight or listeners."""
     neighbours, anchors, factors = (weight > 0 for weight in chosen["taste_weights"])
     least, least_of_factors = chosen["anchor_listeners"], chosen["factor_listeners"]
+    own_entry = float(chosen["own_entry"])
     return [
-        neighbour_target(listens, artists, float(chosen["own_entry"])) if neighbours else None,
+        neighbour_target(listens, artists, own_entry, max_anchors=MAX_ANCHORS) if neighbours else None,
         listener_target(listens, artists, min_listeners=least, max_anchors=MAX_ANCHORS) if anchors else None,
         factor_target(listens, artists, min_listeners=least_of_factors, n_factors=chosen["n_factors"])
         if factors

@@ -5,7 +5,7 @@ and Z the indicator of songs' artists::
 
     M = (psi' W psi + lambda I)^-1 psi' W Z = psi' (psi psi' + lambda W^-1)^-1 Z
 
-A song x is predicted at ``psi(x) M T`` for targets T (n_artists, n_targets). One response M serves all targets. The
+A song x is predicted at ``psi(x) M T`` for targets T (n_artists, n_targets); all targets share one factorisation. The
 second form is used for no more songs than dimensions; the first adds up blocks of songs, so memory does not grow
 with them.
 
@@ -108,24 +108,29 @@ class ArtistRidge:
         """Artists with training songs."""
         return len(self.artist_means)
 
-    def responses(self, penalty: float) -> FloatArray:
-        """Return M, an array of shape (n_dimensions, n_artists), for one lambda."""
+    def responses(self, targets: FloatArray, penalty: float) -> FloatArray:
+        """Return ``M T``, an array of shape (n_dimensions, n_targets), for targets (n_artists, n_targets).
+
+        M itself (n_dimensions, n_artists) is never computed: there may be tens of thousands of artists, and targets
+        have few coordinates.
+        """
         if self.moments is not None:
             system = self.moments + penalty * np.eye(len(self.moments))
-            right = self.artist_means.T * self.artist_weight
-            return np.asarray(scipy.linalg.solve(system, right, assume_a="pos"))
+            right = self.artist_means.T @ targets * self.artist_weight
+            return np.asarray(scipy.linalg.solve(system, right, assume_a="pos", overwrite_a=True, overwrite_b=True))
         assert self.songs is not None
         system = self.songs @ self.songs.T + np.diag(penalty / self.weights)
-        right = _indicator(self.codes, self.n_artists).toarray()
-        return np.asarray(self.songs.T @ scipy.linalg.solve(system, right, assume_a="pos"))
+        return np.asarray(self.songs.T @ scipy.linalg.solve(system, targets[self.codes], assume_a="pos"))
 
     def mixed_responses(
-        self, penalty: float, parts: Sequence[slice], share: float, part_penalty: float
+        self, targets: FloatArray, penalty: float, parts: Sequence[slice], share: float, part_penalty: float
     ) -> FloatArray:
-        """Mix M of all dimensions with those of each part alone.
+        """Mix ``M T`` of all dimensions with those of each part alone.
 
         Parameters
         ----------
+        targets : array of shape (n_artists, n_targets)
+            T.
         penalty, part_penalty : float
             Lambda of all dimensions together, and of each part.
         parts : sequence of slice
@@ -135,16 +140,16 @@ class ArtistRidge:
 
         Returns
         -------
-        ndarray of shape (n_dimensions, n_artists)
+        ndarray of shape (n_dimensions, n_targets)
         """
-        responses = self.responses(penalty)
+        responses = self.responses(targets, penalty)
         sizes = np.array([self.variances[part].sum() for part in parts])
         if share == 0 or len(parts) < 2 or not sizes.any():
             return responses
         responses *= 1.0 - share
         for part, size in zip(parts, sizes, strict=True):
             if size > MIN_SPREAD:
-                own = self._part(part, float(size)).responses(part_penalty)
+                own = self._part(part, float(size)).responses(targets, part_penalty)
                 responses[part] += share * np.sqrt(size) / sizes.sum() * own
         return responses
 

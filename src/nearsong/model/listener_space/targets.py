@@ -3,7 +3,7 @@
 Each target is a matrix T (n_artists, n_anchors); an anchor is an artist in the listens, with songs or without:
 
 - *neighbours* (Y): square roots of the Jaccard index with the other training artists, divided by the artist's
-  largest; the artist's own entry is a constant.
+  largest; the artist's own entry is a constant. Where there are very many, only the best known are anchors.
 - *listeners* (A): square roots of the Jaccard index with every other artist that has enough listeners; length 1.
 - *factors* (S): singular vectors of the matrix of listens, degrees normalised; length 1.
 
@@ -30,16 +30,16 @@ Indices = npt.NDArray[np.int64]
 MAX_EIGEN_ARTISTS = 1_000
 """Training artists up to which coordinates are eigenvectors; for more, a Cholesky factor is ten times faster."""
 
-MAX_EXACT_ARTISTS = 6_000
+MAX_EXACT_ARTISTS = 2_000
 """Training artists up to which coordinates are exact; for more, the largest are found by a random sketch."""
 
 CHOLESKY_JITTER = 1e-11
 """Share of the mean eigenvalue that is added to all, so that a Cholesky factor exists."""
 
-SKETCH_COORDINATES = 1_024
+SKETCH_COORDINATES = 512
 """Coordinates that the sketch finds."""
 
-SKETCH_ROUNDS = 3
+SKETCH_ROUNDS = 2
 """Times that the sketch is multiplied with the matrix to sharpen it."""
 
 MAX_DENSE_FACTORS = 400
@@ -140,26 +140,37 @@ class CoListening:
         return len(self.artists)
 
     def block(self, part: slice) -> FloatArray:
-        """Return the columns of some anchors, an array of shape (n_artists, n_part)."""
+        """Return the columns (n_artists, n_part) of some anchors; most entries are 0 and cost nothing."""
         anchors = self.anchors[part]
-        shared: FloatArray = (self.listens[:, self.artists].T @ self.listens[:, anchors]).toarray()
+        shared = sp.csr_array(self.listens[:, self.artists].T @ self.listens[:, anchors])
+        rows = np.repeat(np.arange(self.n_artists), np.diff(shared.indptr))
         listeners = np.diff(self.listens.indptr)
-        union = listeners[self.artists][:, None] + listeners[anchors] - shared
-        roots = np.sqrt(np.divide(shared, union, out=np.zeros_like(shared), where=union > 0))
-        own = self.artists[:, None] == anchors
-        roots[own] = 0.0
-        roots /= self.row_scales[:, None]
-        roots[own] = self.own_entry
+        union = listeners[self.artists][rows] + listeners[anchors][shared.indices] - shared.data
+        is_other = self.artists[rows] != anchors[shared.indices]
+        shared.data = np.where(is_other, np.sqrt(shared.data / union) / self.row_scales[rows], 0.0)
+        roots: FloatArray = shared.toarray()
+        if self.own_entry:
+            own = np.searchsorted(anchors, self.artists).clip(max=len(anchors) - 1)
+            known = np.flatnonzero(anchors[own] == self.artists)
+            roots[known, own[known]] = self.own_entry
         return roots
 
 
-def neighbour_target(listens: sp.csc_array, artists: Indices, own_entry: float) -> Target:
-    """Return Y: the training artists seen from each other."""
-    plain = CoListening(listens=listens, artists=artists, anchors=artists, row_scales=np.ones(len(artists)))
+def neighbour_target(listens: sp.csc_array, artists: Indices, own_entry: float, *, max_anchors: int) -> Target:
+    """Return Y: the training artists seen from each other, or from those with the most listeners."""
+    anchors = _best_known(artists, np.diff(listens.indptr), max_anchors)
+    plain = CoListening(listens=listens, artists=artists, anchors=anchors, row_scales=np.ones(len(artists)))
     largest = np.max([block.max(axis=1) for block in _anchor_blocks(plain)], axis=0)
     scales = np.where(largest > 0, largest, 1.0)
-    matrix = CoListening(listens=listens, artists=artists, anchors=artists, row_scales=scales, own_entry=own_entry)
+    matrix = CoListening(listens=listens, artists=artists, anchors=anchors, row_scales=scales, own_entry=own_entry)
     return _target("neighbours", matrix)
+
+
+def _best_known(artists: Indices, listeners: npt.NDArray[np.integer], n: int) -> Indices:
+    """Return the artists, ascending, or those n of them with the most listeners; of equals the first."""
+    if len(artists) <= n:
+        return artists
+    return np.sort(artists[np.argsort(-listeners[artists], kind="stable")[:n]])
 
 
 def listener_target(
@@ -167,9 +178,7 @@ def listener_target(
 ) -> Target | None:
     """Return A: the training artists seen from all artists with enough listeners; None if there are none."""
     listeners = np.diff(listens.indptr)
-    popular = np.flatnonzero(listeners >= min_listeners)
-    if len(popular) > max_anchors:
-        popular = np.sort(popular[np.argsort(-listeners[popular], kind="stable")[:max_anchors]])
+    popular = _best_known(np.flatnonzero(listeners >= min_listeners), listeners, max_anchors)
     if not len(popular):
         return None
     plain = CoListening(listens=listens, artists=artists, anchors=popular, row_scales=np.ones(len(artists)))
@@ -237,7 +246,8 @@ def _target(name: str, matrix: CoListening) -> Target:
 
 def _sketched_range(matrix: CoListening) -> FloatArray:
     """Return orthonormal columns (n_artists, SKETCH_COORDINATES) that span most of a matrix (Halko et al. 2011)."""
-    axes = np.random.default_rng(0).normal(size=(matrix.n_artists, SKETCH_COORDINATES))
+    n_columns = min(SKETCH_COORDINATES, len(matrix.anchors))
+    axes = np.random.default_rng(0).normal(size=(matrix.n_artists, n_columns))
     for _ in range(SKETCH_ROUNDS):
         product = np.zeros_like(axes)
         for block in _anchor_blocks(matrix):
