@@ -173,7 +173,9 @@ def _closing_quote(marks, kinds, k, delimiter, cr_ends) -> Any:  # type: ignore[
         k += 1
     if kinds[k] != _QUOTE:
         return -1
-    if marks[k + 1] == marks[k] + 1 and (kinds[k + 1] in (delimiter, _END) or _ends_line(marks, kinds, k + 1, cr_ends)):
+    if marks[k + 1] == marks[k] + 1 and (
+        kinds[k + 1] in (delimiter, _END) or _ends_line(marks, kinds, k + 1, cr_ends)
+    ):
         return k
     return -1
 
