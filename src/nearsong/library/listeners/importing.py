@@ -134,7 +134,7 @@ def import_listens(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Do not search for garbage: names stay until the end, and looking at all of them takes a seventh of an import."""
+    """Do not search for garbage: names stay until the end, and looking at all of them takes a tenth of an import."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -150,9 +150,9 @@ def _find_marks(data, words, delimiter, marks, kinds) -> Any:  # type: ignore[no
             marks[n], kinds[n] = at, data[at]
             n += 1
             bits &= bits - np.uint64(1)
-    for at in range(8 * words.size, data.size):
-        if data[at] == delimiter or data[at] in (_LF, _CR, _QUOTE):
-            marks[n], kinds[n] = at, data[at]
+    for i in range(8 * words.size, data.size):
+        if data[i] == delimiter or data[i] in (_LF, _CR, _QUOTE):
+            marks[n], kinds[n] = i, data[i]
             n += 1
     marks[n : n + 3], kinds[n : n + 3] = data.size, _END
     return n
@@ -182,7 +182,7 @@ def _closing_quote(marks, kinds, k, delimiter, cr_ends) -> Any:  # type: ignore[
 
 @njit(cache=True, nogil=True)
 def _odd_field(data, marks, kinds, k, at, delimiter, quoted, cr_ends, state) -> Any:  # type: ignore[no-untyped-def]
-    """Return where the content of the field here begins and ends, the mark that ends it, and the state of the line."""
+    """Return where the content of the field here begins and ends, the mark that ends it, and the line's state."""
     if quoted and kinds[k] == _QUOTE:
         while data[at] == _SPACE:
             at += 1
