@@ -120,9 +120,9 @@ class SourceFile:
                 return
             with self._open() as (raw, stream):
                 while chunk := stream.read(CHUNK_BYTES):
-                    n_lines += chunk.count(b"\n")
                     n_bytes += len(chunk)
-                    if stream is not raw:
+                    if stream is not raw:  # it may be damaged, or unpack to very much
+                        n_lines += chunk.count(b"\n")
                         self.unpacked.count(self, n_bytes)
                     if self.archive is not None and n_bytes < CHUNK_BYTES:  # it is all of the file
                         self.archive.last = (self.member, chunk)

@@ -4,15 +4,19 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import zipfile
 from contextlib import closing
 
 import numpy as np
 import pytest
 
 from nearsong.errors import ListensError
+from nearsong.library.listeners import importing, read_ahead
 from nearsong.library.listeners.importing import import_listens
 from nearsong.library.listeners.read_ahead import ReadAhead
 from nearsong.library.store import Store
+from nearsong.listens import RowCounts, blocks, sources
 
 
 @pytest.fixture
@@ -39,6 +43,48 @@ def test_progress_tells_rows_and_a_total_that_ends_as_the_rows(library, tmp_path
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert all(done <= total for done, total in steps)
     assert all(0.7 < total / 560_000 < 1.4 for _, total in steps)
+
+
+def test_an_estimate_holds_when_the_reader_stalls_between_counting_rows_and_telling_how_far_it_is(
+    library, tmp_path, monkeypatch
+):
+    """Progress is shown exactly when rows of a chunk are counted and its bytes are not yet told."""
+    seen, shown = [], threading.Event()
+
+    class StallingCounts(RowCounts):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "read" and value:
+                shown.clear()
+                assert shown.wait(timeout=60)
+
+    def progress(stage, done, total):
+        seen.append((done, total))
+        shown.set()
+
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 8_000)
+    monkeypatch.setattr(importing, "RowCounts", StallingCounts)
+    n_rows = 1_500
+    import_listens(library, [write_rows(tmp_path / "a.csv", n_rows)], progress=progress)
+    steps = [(done, total) for done, total in seen if done or total]
+    assert len(steps) > 3
+    assert all(0.9 < total / n_rows < 1.1 for _, total in steps)
+    assert seen[-1] == (n_rows, n_rows)
+
+
+def test_histories_of_one_file_share_its_bytes_in_the_estimate(library, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(read_ahead, "_ITEMS_AHEAD", 1)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 100)
+    path, seen = tmp_path / "both.zip", []
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("counts.csv", "user,artist,plays\n" + "".join(f"ann,Band {i},3\n" for i in range(1_000)))
+        archive.writestr("events.csv", "user,artist,time\n" + "".join(f"ann,B {i},16{i:08}\n" for i in range(1_000)))
+    files = import_listens(library, [path], progress=lambda *step: seen.append(step[1:]))
+    assert [file.rows for file in files] == [1_000, 1_000]
+    after_the_first = [total for done, total in seen if done >= 1_000]
+    assert all(total <= 3_000 for total in after_the_first)
+    assert seen[-1] == (2_000, 2_000)
 
 
 def test_rows_come_back_as_they_were_in_the_file(library, tmp_path):

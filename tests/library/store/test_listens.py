@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nearsong.errors import LibraryError
-from nearsong.library.store import Store, listens
+from nearsong.library.store import Store, listen_columns, listens
 from nearsong.library.store.text import clean_text
 from nearsong.listens.records import Action, ListenBlock, TrackName
 
@@ -220,6 +220,95 @@ def test_names_that_several_blocks_have_are_stored_once(store, monkeypatch):
     assert [row[1] for row in read(store, source)] == [row[1] for rows in blocks for row in rows]
     assert len(store.listens.names()[1]) == 11
     assert sum(store.listens.totals().values()) == 80
+
+
+def block_with(users, tracks) -> ListenBlock:
+    """Return a block that has each user and track of two lists of the same length, which may be shared, once."""
+    n = len(tracks)
+    numbers = np.arange(n, dtype=np.int32)
+    return ListenBlock(users, tracks, numbers, numbers, np.ones(n, np.float32), np.zeros(n, np.int64))
+
+
+steps_of_writers = st.lists(
+    st.tuples(st.integers(0, 1), st.booleans(), st.lists(st.sampled_from(["a", "b", "c", "a\0", "?", "\ud800"]))),
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps_of_writers)
+def test_lists_of_names_that_grow_in_several_imports_at_once_are_stored_once(one_store, steps):
+    """Each list begins anew, or grows by names that another import, or an earlier list, may have stored already."""
+    store = one_store
+    fingerprint = str(time.monotonic_ns())
+    writers = [store.listens.begin(f"{i}.csv", f"{fingerprint} {i}", "csv", "counts") for i in range(2)]
+    names = [([], []), ([], [])]
+    expected = [[], []]
+    for number, is_new, more in steps:
+        users, tracks = names[number] = ([], []) if is_new else names[number]
+        users += [name for name in dict.fromkeys(more) if name not in users]
+        tracks[:] = map(TrackName, users)
+        writers[number].add(block_with(users, tracks))
+        expected[number] += [clean_text(name) for name in users]
+    for writer, artists in zip(writers, expected, strict=True):
+        assert writer.finish()
+        rows = read(store, writer.source_id)
+        assert [name.artist for _, name, *_ in rows] == artists
+        user_names = store.listens.user_names(np.array([user for user, *_ in rows], np.int32))
+        assert [user_names[user] for user, *_ in rows] == artists
+    stored = [name.artist for name in store.listens.names()[1]]
+    assert sorted(stored) == sorted(set(expected[0] + expected[1]))
+    store.listens.remove([writer.source_id for writer in writers])
+
+
+def test_names_of_a_first_import_are_not_looked_up_and_those_of_a_second_are(store, monkeypatch):
+    asked = []
+    find = listen_columns.ids_by_key
+    monkeypatch.setattr(
+        listen_columns, "ids_by_key", lambda *a: asked.append(len(a[2])) or find(*a)
+    )  # connection, table, keys
+    users, tracks = ["ann"], [A]
+    writer = store.listens.begin("a.csv", "f", "csv", "counts")
+    writer.add(block_with(users, tracks))
+    users.append("bob")
+    tracks.append(B)
+    writer.add(block_with(users, tracks))
+    assert writer.finish()
+    assert asked == []
+    write(store, [[("bob", B, 1, 0)]], fingerprint="g")
+    assert asked == [1, 1]
+    assert len(store.listens.names()[1]) == store.listens.n_users() == 2
+
+
+def layers(n):
+    """Columns of few, of many and of equal values, so that each way of packing is taken."""
+    low, high = st.integers(0, 3), st.integers(0, 2**31 - 1)
+    whole = st.sampled_from([low, high]).flatmap(lambda values: st.lists(values, min_size=n, max_size=n))
+    return st.tuples(whole, whole, whole, whole, st.lists(st.integers(0, 2), min_size=n, max_size=n))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 12).flatmap(layers), st.sampled_from([1, 700]))
+def test_packed_columns_come_back_exactly(columns, n_copies):
+    kinds = (np.int32, np.int32, np.float32, np.int64, np.int8)
+    arrays = [np.tile(np.array(part, kind), n_copies) for part, kind in zip(columns, kinds, strict=True)]
+    found = listen_columns.unpack(listen_columns.pack(listen_columns.ListenColumns(*arrays)))
+    for array, name in zip(arrays, ("user", "name", "plays", "time", "action"), strict=True):
+        assert getattr(found, name).dtype == array.dtype
+        assert getattr(found, name).tolist() == array.tolist()
+
+
+def test_bytes_that_are_equal_in_all_rows_take_no_room_and_random_ones_no_more_than_they_are():
+    n = 50_000
+    rng = np.random.default_rng(0)
+    columns = listen_columns.ListenColumns(
+        user=np.repeat(np.arange(n // 100, dtype=np.int32), 100),
+        name=rng.integers(0, 1 << 16, n).astype(np.int32),
+        plays=np.ones(n, np.float32),
+        time=np.zeros(n, np.int64),
+        action=np.zeros(n, np.int8),
+    )
+    assert 2 * n < len(listen_columns.pack(columns)) < 2.1 * n
 
 
 def test_a_block_that_fails_can_be_written_again(store, monkeypatch):

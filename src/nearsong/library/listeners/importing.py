@@ -1,8 +1,10 @@
 """Files of listening histories -> histories in the library; a file that was imported before is skipped."""
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -116,17 +118,30 @@ def import_listens(
     done: list[ImportedFile] = []
     failures: list[ListensError] = []
     how = _How(user, _Pace(progress, files), note, _names_in_tags if reads_songs else None)
-    for file in files:
-        try:
-            histories = open_histories(file, format, max_bytes)
-            done.extend(_import_file(store, histories, name, how))
-        except ListensError as error:
-            failures.append(error)
-            done.append(ImportedFile(str(file), "failed", reason=str(error), path=str(file)))
-        how.pace.end(file)
+    with _no_garbage_collection():
+        for file in files:
+            try:
+                histories = open_histories(file, format, max_bytes)
+                done.extend(_import_file(store, histories, name, how))
+            except ListensError as error:
+                failures.append(error)
+                done.append(ImportedFile(str(file), "failed", reason=str(error), path=str(file)))
+            how.pace.end_file(file)
     if len(failures) == len(files):
         raise failures[0]
     return done
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Do not search for garbage: names stay until the end, and looking at all of them takes a tenth of an import."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _How(NamedTuple):
@@ -148,12 +163,13 @@ def _import_file(store: Store, histories: Sequence[ListenFile], name: str | None
     done: list[ImportedFile] = []
     failures: list[ListensError] = []
     for number, history in enumerate(histories):
+        how.pace.begin(path, len(histories))
         what = history.format if formats.count(history.format) == 1 else f"{history.format} {history.kind}"
         title = f"{name} ({history.kind})" if number else name
         try:
             fingerprint = _fingerprint(path, what, how.user)
             done.append(_import_history(store, history, title, fingerprint, how))
-            how.pace.add(done[-1].rows)
+            how.pace.end_history(done[-1].rows)
         except _NoRowsError as error:
             failures.append(error)
         except ListensError as error:
@@ -228,21 +244,22 @@ def _write_blocks(
     """Write all blocks of a history and return the number of its rows; the next block is read meanwhile."""
     rows = 0
     playlists = _PlaylistNames(name)
+    position = how.pace.position
 
     def blocks(check: Callable[[], None]) -> Iterator[ListenBlock]:
         def on_progress(done: int, total: int) -> None:
             check()
-            how.pace.reach(history.path, done, total)
+            position.reach(done, total, counts.read)  # in the thread that counts the rows, after those of these bytes
 
         return history.blocks(bad_rows, how.user, on_progress, how.file_names, counts)
 
-    with ReadAhead(blocks, lambda: how.pace.show(counts.read)) as ahead:
+    with ReadAhead(blocks, how.pace.show) as ahead:
         for block in ahead:
             if history.kind == "playlists":  # two folders may each have a "favourites"
                 block = replace(block, users=playlists.of(block.users))
             writer.add(block)
             rows += len(block)
-            how.pace.show(counts.read)
+            how.pace.show()
     if not rows:
         what = "".join(f"; {n:,} rows are left out: {reason}" for reason, n in counts.left_out.items())
         raise _NoRowsError(f"{history.path} has no listens, so nothing was imported{what}.")
@@ -264,36 +281,55 @@ class _PlaylistNames:
         return self._names
 
 
+class _Position:
+    """How far one history is read: its share of the bytes, and the rows in them, always of the same moment."""
+
+    def __init__(self, n_bytes: float) -> None:
+        self.n_bytes = n_bytes
+        self.reached = (0.0, 0)
+
+    def reach(self, done: int, total: int, rows: int) -> None:
+        """Note both at once: another thread reads them."""
+        self.reached = (min(1.0, done / max(total, 1)) * self.n_bytes, rows)
+
+
 class _Pace:
-    """Estimates the rows of all files from those read so far, and reports both."""
+    """Estimates the rows of all files from those read so far, and reports both.
+
+    Each history of a file reads all of it, so that its bytes are divided among them.
+    """
 
     def __init__(self, progress: Progress, files: Sequence[Path]) -> None:
         self._progress = progress
         self._bytes_of = {file: max(_size(file), 1) for file in files}
+        self._bytes_of_files = 0
+        self._bytes_before: float = 0
         self._rows_before = 0
-        self._bytes_before = 0
-        self._share = 0.0
+        self.position = _Position(0)
 
-    def reach(self, file: Path, done: int, total: int) -> None:
-        """Note how much of a file is read; may be called from another thread."""
-        self._share = min(1.0, done / max(total, 1)) * self._bytes_of[file]
+    def begin(self, file: Path, n_histories: int) -> None:
+        """Note that one of the histories of a file is read next."""
+        self.position = _Position(self._bytes_of[file] / n_histories)
 
-    def show(self, rows: int) -> None:
-        """Report the rows of the current file."""
+    def show(self) -> None:
+        """Report how far the current history is read."""
+        n_bytes, rows = self.position.reached
         rows += self._rows_before
-        share = (self._bytes_before + self._share) / sum(self._bytes_of.values())
+        share = (self._bytes_before + n_bytes) / sum(self._bytes_of.values())
         self._progress("reading listens", rows, max(rows, round(rows / share)) if share else 0)
 
-    def add(self, rows: int) -> None:
-        """Note that a history of the current file is done."""
+    def end_history(self, rows: int) -> None:
+        """Note that the current history is done."""
+        self._bytes_before += self.position.n_bytes
         self._rows_before += rows
-        self._share = 0.0
+        self.position = _Position(0)
 
-    def end(self, file: Path) -> None:
-        """Note that a file is done."""
-        self._bytes_before += self._bytes_of[file]
-        self._share = 0.0
-        self.show(0)
+    def end_file(self, file: Path) -> None:
+        """Note that a file is done, whether it could be read or not."""
+        self._bytes_of_files += self._bytes_of[file]
+        self._bytes_before = self._bytes_of_files
+        self.position = _Position(0)
+        self.show()
 
 
 def _size(path: Path) -> int:

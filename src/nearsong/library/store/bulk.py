@@ -39,21 +39,34 @@ def insert_rows(
         connection.exec_driver_sql(f"{command}({marks}){updates}", [tuple(row) for row in rows])
         return
     marks = f"({', '.join('?' * len(columns))})"
-    n_rows = _MAX_PARAMETERS // len(columns)
-    for start in range(0, len(rows), n_rows):  # one statement for many rows: other threads run during all of it
-        part = rows[start : start + n_rows]
-        connection.exec_driver_sql(
-            command + ", ".join([marks] * len(part)) + updates, tuple(chain.from_iterable(part))
-        )
+    start = 0
+    while start < len(rows):  # one statement for many rows: other threads run during all of it
+        n_rows = _statement_rows(len(rows) - start, len(columns))
+        parameters = tuple(chain.from_iterable(rows[start : start + n_rows]))
+        connection.exec_driver_sql(command + ", ".join([marks] * n_rows) + updates, parameters)
+        start += n_rows
+
+
+def _statement_rows(n_rows: int, n_columns: int) -> int:
+    """Return how many of some rows one statement takes.
+
+    One of few numbers: SQLite keeps statements that it has compiled, which takes as long as inserting the rows.
+    """
+    most = _MAX_PARAMETERS // n_columns
+    while most > n_rows:
+        most = max(most // 8, 1)
+    return most
 
 
 def ids_by_key(connection: Connection, table: sa.Table, keys: Sequence[bytes]) -> dict[bytes, int]:
     """Return the ids of existing rows by key; keys without a row are left out."""
     ids: dict[bytes, int] = {}
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    for start in range(0, len(keys), _MAX_PARAMETERS):
-        part = tuple(keys[start : start + _MAX_PARAMETERS])
+    start = 0
+    while start < len(keys):
+        part = tuple(keys[start : start + _statement_rows(len(keys) - start, 1)])
         marks = ", ".join([mark] * len(part))
         query = f"SELECT key, id FROM {table.name} WHERE key IN ({marks})"
         ids |= {bytes(key): number for key, number in connection.exec_driver_sql(query, part).all()}
+        start += len(part)
     return ids

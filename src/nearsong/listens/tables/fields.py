@@ -19,6 +19,9 @@ MAX_ROW_BYTES = 1 << 17
 """Longer lines are no rows; the csv module takes no longer fields either."""
 
 _LF, _CR, _SPACE, _QUOTE = 10, 13, 32, 34
+_END = 255  # is in no text in UTF-8
+_EACH_BYTE = np.uint64(0x0101010101010101)
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 @dataclass(eq=False)
@@ -65,7 +68,9 @@ def split_lines(
     Lines
     """
     data = np.frombuffer(piece, np.uint8)
-    most = 1 + int(np.count_nonzero(data == _LF)) + (int(np.count_nonzero(data == _CR)) if cr_ends else 0)
+    marks, kinds = np.empty(len(piece) + 3, np.int32), np.empty(len(piece) + 3, np.uint8)
+    n_marks = _find_marks(data, np.frombuffer(piece, "<u8", len(piece) // 8), delimiter, marks, kinds)
+    most = 1 + int(np.count_nonzero(kinds[:n_marks] == _LF) + np.count_nonzero(kinds[:n_marks] == _CR))
     lines = Lines(
         line_starts=np.empty(most + 1, np.int64),
         states=np.empty(most, np.int8),
@@ -75,6 +80,8 @@ def split_lines(
     )
     n = _split(
         data,
+        marks,
+        kinds,
         delimiter,
         quoted,
         cr_ends,
@@ -118,109 +125,121 @@ def _blank_fields(data, starts, ends, found) -> None:  # type: ignore[no-untyped
         found[i] = _is_blank(data, starts[i], ends[i])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _equal_bytes(word, byte) -> Any:  # type: ignore[no-untyped-def]
+    """Return the highest bit of each of eight bytes that equals the given one."""
+    other = word ^ (_EACH_BYTE * np.uint64(byte))
+    return ~(((other & _LOW_BITS) + _LOW_BITS) | other) & ~_LOW_BITS
+
+
 @njit(cache=True, nogil=True)
-def _ends_line(data, at, cr_ends) -> Any:  # type: ignore[no-untyped-def]
-    """Return the length of the line end here, or 0."""
-    byte = data[at]
-    if byte == _LF:
-        return 1
-    if byte != _CR:
-        return 0
-    if at + 1 < data.size and data[at + 1] == _LF:
-        return 2
-    return 1 if cr_ends else 0
+def _find_marks(data, words, delimiter, marks, kinds) -> Any:  # type: ignore[no-untyped-def]
+    """Find delimiters, line ends and quotes, eight bytes at a time; return how many there are."""
+    n = 0
+    for i in range(words.size):
+        word = words[i]
+        bits = (
+            _equal_bytes(word, delimiter)
+            | _equal_bytes(word, _LF)
+            | _equal_bytes(word, _CR)
+            | _equal_bytes(word, _QUOTE)
+        )
+        while bits:
+            below = (bits - np.uint64(1)) & ~bits & _EACH_BYTE  # a bit for each byte up to the first that was found
+            at = 8 * i - 1 + np.int64((below * _EACH_BYTE) >> np.uint64(56))
+            marks[n], kinds[n] = at, data[at]
+            n += 1
+            bits &= bits - np.uint64(1)
+    for i in range(8 * words.size, data.size):
+        if data[i] == delimiter or data[i] in (_LF, _CR, _QUOTE):
+            marks[n], kinds[n] = i, data[i]
+            n += 1
+    marks[n : n + 3], kinds[n : n + 3] = data.size, _END
+    return n
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _quoted_field(data, at, delimiter, cr_ends) -> Any:  # type: ignore[no-untyped-def]
-    """Return where the quoted field that begins here is closed; -1 if it is not a simple one."""
-    while at < data.size and data[at] != _QUOTE:
-        if data[at] == _LF or data[at] == _CR:
-            return -1
-        at += 1
-    if at == data.size:
+@njit(cache=True, nogil=True)
+def _ends_line(marks, kinds, k, cr_ends) -> Any:  # type: ignore[no-untyped-def]
+    """Return the length of the line end at a mark, or 0."""
+    if kinds[k] == _CR:
+        return 2 if kinds[k + 1] == _LF and marks[k + 1] == marks[k] + 1 else np.int64(cr_ends)
+    return np.int64(kinds[k] == _LF)
+
+
+@njit(cache=True, nogil=True)
+def _closing_quote(marks, kinds, k, delimiter, cr_ends) -> Any:  # type: ignore[no-untyped-def]
+    """Return the mark that closes the quoted field in which mark ``k`` is the first; -1 if it is not a simple one."""
+    while kinds[k] == delimiter:
+        k += 1
+    if kinds[k] != _QUOTE:
         return -1
-    after = at + 1
-    if after < data.size and data[after] != delimiter and not _ends_line(data, after, cr_ends):
-        return -1
-    return at
+    if marks[k + 1] == marks[k] + 1 and (
+        kinds[k + 1] in (delimiter, _END) or _ends_line(marks, kinds, k + 1, cr_ends)
+    ):
+        return k
+    return -1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _field_end(data, at, delimiter, cr_ends, to_line_end) -> Any:  # type: ignore[no-untyped-def]
-    """Return where the field, or the line, that begins here ends, and whether there is a quote in it."""
-    is_loose = False
-    while at < data.size:
-        byte = data[np.uint64(at)]  # with an unsigned index numba omits its check for a negative one
-        if byte == delimiter:
-            if not to_line_end:
-                break
-        elif byte > _QUOTE:  # nearly all are
-            pass
-        elif byte in (_LF, _CR):
-            if _ends_line(data, at, cr_ends):
-                break
-        elif byte == _QUOTE:
-            is_loose = True
-        at += 1
-    return at, is_loose
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _next_field(data, at, delimiter, quoted, cr_ends, state) -> Any:  # type: ignore[no-untyped-def]
-    """Return where the content of the field here begins and ends, where the field itself ends, and the state."""
-    first = at
-    if quoted:
-        while first < data.size and data[first] == _SPACE:
-            first += 1
-        if first < data.size and data[first] == _QUOTE:
-            first += 1
-            closed = _quoted_field(data, first, delimiter, cr_ends)
+@njit(cache=True, nogil=True)
+def _odd_field(data, marks, kinds, k, at, delimiter, quoted, cr_ends, state) -> Any:  # type: ignore[no-untyped-def]
+    """Return where the content of the field here begins and ends, the mark that ends it, and the line's state."""
+    if quoted and kinds[k] == _QUOTE:
+        while data[at] == _SPACE:
+            at += 1
+        if at == marks[k]:
+            at += 1
+            closed = _closing_quote(marks, kinds, k + 1, delimiter, cr_ends)
             if closed >= 0:
-                return first, closed, closed + 1, state
+                return at, marks[closed], closed + 1, state
             state = QUOTED
-    end, is_loose = _field_end(data, at, delimiter, cr_ends, state == QUOTED)
-    if is_loose and state == ROW:
-        state = LOOSE_QUOTE
-    return first, end, end, state
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _end_state(state, has_content, n_bytes) -> Any:  # type: ignore[no-untyped-def]
-    """Return the state of a line when all of it was read."""
-    if n_bytes > MAX_ROW_BYTES:
-        return TOO_LONG
-    return state if has_content or state == QUOTED else BLANK
+    while kinds[k] != _END and not _ends_line(marks, kinds, k, cr_ends):
+        if kinds[k] == delimiter and state != QUOTED:
+            break
+        if kinds[k] == _QUOTE and state == ROW:
+            state = LOOSE_QUOTE
+        k += 1
+    return at, marks[k], k, state
 
 
 @njit(cache=True, nogil=True)
 def _split(  # type: ignore[no-untyped-def]
-    data, delimiter, quoted, cr_ends, slot_of, line_starts, states, n_fields, starts, ends
+    data, marks, kinds, delimiter, quoted, cr_ends, slot_of, line_starts, states, n_fields, starts, ends
 ) -> Any:
-    at = line = 0
+    at = k = line = 0
     width = slot_of.size
     while at < data.size:
         line_starts[line] = at
-        state, column, has_content, end_length = ROW, 0, False, 0
+        state, column, has_content = ROW, 0, False
         while True:
-            first, last, at, state = _next_field(data, at, delimiter, quoted, cr_ends, state)
-            if column < width:
-                slot = slot_of[column]
-                if slot >= 0:
-                    starts[slot, line] = first
-                    ends[slot, line] = last
-                has_content = has_content or not _is_blank(data, first, last)
-            elif not _is_blank(data, first, last):
+            first, last = at, marks[k]
+            is_closed = kinds[k] == _QUOTE and kinds[k + 1] == _QUOTE and marks[k + 2] == marks[k + 1] + 1
+            if quoted and is_closed and first == last and (kinds[k + 2] == delimiter or kinds[k + 2] == _LF):
+                k += 2  # nearly all quoted fields are such
+                first, last = at + 1, marks[k] - 1
+            elif kinds[k] == _QUOTE or (kinds[k] == _CR and not cr_ends):
+                first, last, k, state = _odd_field(data, marks, kinds, k, at, delimiter, quoted, cr_ends, state)
+            if column < width and slot_of[column] >= 0:
+                starts[slot_of[column], line] = first
+                ends[slot_of[column], line] = last
+            if first < last and (data[first] > _SPACE or not _is_blank(data, first, last)):
                 has_content = True
-                state = state if state == QUOTED else TOO_MANY
+                if column >= width and state != QUOTED:
+                    state = TOO_MANY
             column += 1
-            end_length = _ends_line(data, at, cr_ends) if at < data.size else 0
-            if end_length or at >= data.size:
+            if kinds[k] != delimiter:
                 break
-            at += 1  # the delimiter
-        states[line] = _end_state(state, has_content, at - line_starts[line])
+            at = marks[k] + 1
+            k += 1
+        if marks[k] - line_starts[line] > MAX_ROW_BYTES:
+            state = TOO_LONG
+        elif not has_content and state != QUOTED:
+            state = BLANK
+        states[line] = state
         n_fields[line] = column
-        at += end_length
+        is_pair = kinds[k] == _CR and kinds[k + 1] == _LF and marks[k + 1] == marks[k] + 1
+        end_length = 2 if is_pair else 1
+        at = marks[k] + end_length
+        k += end_length
         line += 1
     line_starts[line] = data.size
     return line
