@@ -44,7 +44,7 @@ def test_getting_started(nearsong, styled_music, tmp_path):
     result = nearsong("listens", "import", listens, library=library)
     assert result.returncode == 0
     assert "Nobody's Own Band - Nowhere (99)" in result.stdout
-    result = nearsong("train", library=library)
+    result = nearsong("train", "--splits", 2, library=library)
     assert result.returncode == 0
     rows = ("Chance", "Popularity", "Sound alone", "Paper: PPK + MLR", "All encoders + MLR", "Listener space")
     words = (*rows, "Learned: best by validation", "Listeners themselves", "Half of the listeners")

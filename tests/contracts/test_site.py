@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -32,6 +33,9 @@ class Page(HTMLParser):
                 self.targets.add(value)
 
 
+page_of = cache(Page)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -46,7 +50,7 @@ def site(tmp_path_factory) -> Path:
 
 def broken_links(site: Path) -> list[str]:
     """Return the links within a site that lead to no page, file or heading."""
-    pages = {path: Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
+    pages = {path: page_of(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     broken = []
     for path, page in pages.items():
         for target in page.targets:
@@ -87,7 +91,7 @@ def test_the_site_asks_nobody_else(site):
     outside = {
         target
         for path in site.rglob("*.html")
-        for target in Page(path).targets
+        for target in page_of(path).targets
         if urlsplit(target).netloc and target.endswith((".js", ".css", ".woff2", ".png", ".svg"))
     }
     assert outside == set()

@@ -1,5 +1,6 @@
 """What tests of the service share: a service on a trained library, clients of it, and a server that really runs."""
 
+import io
 import logging
 import shutil
 import tempfile
@@ -22,6 +23,8 @@ from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
 from nearsong.library.store.database import Database
 from nearsong.web.app import create_app
+from nearsong.web.jobs import process
+from nearsong.web.jobs.queue import JobQueue
 from nearsong.web.media.converted import Conversions
 from nearsong.web.service.service import Service
 from nearsong.web.service.writes import WriteQueue
@@ -112,6 +115,38 @@ def shared_client(trained_file, tmp_path_factory) -> Iterator[Callable[..., Clie
             return made[key]
 
         yield give
+
+
+class EventStream(io.StringIO):
+    """Gives each line that a job writes to who follows it."""
+
+    def __init__(self, follow: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self._follow = follow
+
+    def flush(self) -> None:
+        self._follow(self.getvalue().encode())
+        self.seek(0)
+        self.truncate()
+
+
+@pytest.fixture
+def jobs_here(monkeypatch) -> None:
+    """Run jobs in a thread of this process, which costs no imports; a queue with a command of its own runs that."""
+    run = JobQueue._run
+
+    def run_here(queue: JobQueue, job: Any) -> Any:
+        if queue.command[-1] != process.__name__:
+            return run(queue, job)
+        errors: list[str | None] = []
+        writer = process.ProgressWriter(EventStream(lambda line: errors.append(queue._read_event(job, line))))
+        try:
+            process.run({**job.spec.model_dump(mode="json"), "address": queue._address}, writer)
+        except Exception as error:
+            writer.error(process.error_words(error))
+        return queue._outcome(job, 1, next(filter(None, errors), None), b"")
+
+    monkeypatch.setattr(JobQueue, "_run", run_here)
 
 
 @pytest.fixture

@@ -249,6 +249,7 @@ def test_plays_and_hearts_are_each_listeners_own_and_an_admin_sees_all(people, s
         assert [play.listener for play in store.plays.all()] == ["ben", "ada"]
 
 
+@pytest.mark.usefixtures("jobs_here")
 def test_a_listener_imports_for_themselves_only_and_the_job_goes_with_them(people):
     file = {"file": ("plays.csv", TABLE)}
     assert people.ask("ben", "POST", "/listens?user=ada", files=file).status_code == FORBIDDEN
@@ -289,6 +290,7 @@ def test_playlists_are_ones_own_and_those_of_all_are_for_reading(people, songs):
     assert people.ask("ben", "DELETE", f"/playlists/{mine['id']}").status_code == 204
 
 
+@pytest.mark.usefixtures("jobs_here")
 def test_an_uploaded_playlist_tells_nothing_about_files_of_this_machine(people, tmp_path):
     secret = tmp_path / "memo.wav"
     soundfile.write(secret, np.zeros(8_000), 8_000)

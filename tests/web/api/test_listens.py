@@ -12,6 +12,8 @@ import music_library
 from nearsong.errors import ListensError
 from nearsong.listens import open_listens
 
+pytestmark = pytest.mark.usefixtures("jobs_here")
+
 
 @pytest.fixture
 def history(tmp_path) -> bytes:

@@ -153,7 +153,7 @@ PINCH = """([x, y]) => {
 
 
 def test_drag_wheel_and_pinch_move_the_map_under_the_hand(invented, open_file):
-    page = open_file(invented[0])
+    page = open_file(invented[0], viewport={"width": 760, "height": 520})  # the mouse goes over all of it four times
     whole = where(page, 6)
     assert len(whole) == 60  # every song is where the mouse finds it
     x, y = whole["Tune 30"]
