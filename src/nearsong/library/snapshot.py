@@ -129,7 +129,14 @@ class Snapshot(SnapshotSongs):
     def recommender(self) -> Recommender:
         """What recommendations have in common."""
         plays = partial(self._play_counts, self.space)
-        return Recommender(self._store, self.space, self.histories.catalogue, plays, self._songs_of)
+        return Recommender(
+            store=self._store,
+            space=self.space,
+            catalogue=self.histories.catalogue,
+            plays=plays,
+            listeners=lambda: self.listeners,
+            songs_of=self._songs_of,
+        )
 
     @cached_property
     def browser(self) -> "Browser":

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
 
-BANDWIDTH = 0.25
+BANDWIDTH = 0.5
 """Share of the typical squared distance at which the pull of a song has fallen to 1/e."""
 
 MAX_TASTE_SONGS = 500
@@ -100,7 +100,7 @@ def taste_scores(
     --------
     >>> songs = np.array([[0.0], [1.0], [3.0]])
     >>> taste = Taste(songs[:1], np.array([2.0]))
-    >>> taste_scores(songs, taste, typical=4.0).round(2).tolist()
+    >>> taste_scores(songs, taste, typical=2.0).round(2).tolist()
     [1.0, 0.37, 0.0]
     """
     total = float(np.abs(taste.weights).sum())

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.caching import cached_property
@@ -61,6 +62,15 @@ class Listeners:
     def n_listeners(self) -> int:
         """The number of listeners."""
         return int(self._plays.shape[0])
+
+    @property
+    def plays(self) -> sp.csr_array:
+        """Who listens to which artists, of shape (n_listeners, n_artists)."""
+        return self._plays
+
+    def columns(self, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the columns of artists by their keys, (n_keys,); -1 where there is none."""
+        return np.array([self._columns.get(key, -1) for key in keys], dtype=np.int64)
 
     def overlap(self, query: str, other: str) -> Overlap | None:
         """Return the overlap of two artists, by key; None if they are the same or one has no listeners."""

@@ -10,7 +10,7 @@ from nearsong.library.answers.recommending.recommender import Recommender
 from nearsong.library.answers.recommending.records import ForYou, Recommendation
 from nearsong.library.answers.seeds import seed_of_song
 from nearsong.library.listeners.recorded.plays import checked_listener
-from nearsong.recommendation import Taste, Worth, best_rows, nearest_liked, strongest_rows, taste_scores
+from nearsong.recommendation import Worth, best_rows, nearest_liked
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
@@ -53,13 +53,13 @@ def for_you(
     check_count(n, "n")
     name = checked_listener(listener)
     known = recommender.known_songs(name, time.time() if at is None else float(at), worth or Worth())
-    allowed = _allowed(recommender, known, filters, include_played)
+    unwanted = known.weights < 0 if include_played else known.is_known | (known.weights < 0)
+    ranked = ~recommender.copies_of(unwanted)
+    allowed = ranked & _allowed(recommender, known, filters)
     if not known.weights.any():
         return _popular(recommender, name, n, filters, allowed)
     space = recommender.space
-    points = strongest_rows(known.weights)
-    taste = Taste(space.embeddings[points], known.weights[points])
-    scores = taste_scores(space.embeddings, taste, recommender.typical)
+    scores, taste, points = recommender.scores(known, ranked)
     rows = _best(recommender, scores, allowed, n, filters)
     because = nearest_liked(space.embeddings[rows], taste)
     songs = [
@@ -76,16 +76,14 @@ def for_you(
     return ForYou(name, songs, known.n_plays, notes)
 
 
-def _allowed(recommender: Recommender, known: KnownSongs, filters: Filters, include_played: bool) -> Mask:
-    """Return a mask of the songs that may be recommended: of each recording the first copy."""
+def _allowed(recommender: Recommender, known: KnownSongs, filters: Filters) -> Mask:
+    """Return a mask of the songs that pass the filters: of each recording the first copy."""
     space = recommender.space
     allowed = filters.allowed(FilterContext(space, plays=recommender.plays))
     if filters.new_artists:
         liked = [space.songs[row] for row in np.flatnonzero(known.weights > 0).tolist()]
         seeds = [seed_of_song(space, song) for song in liked]
         allowed &= Filters(new_artists=True).allowed(FilterContext(space, seeds))
-    unwanted = known.weights < 0 if include_played else known.is_known | (known.weights < 0)
-    allowed &= ~recommender.copies_of(unwanted)
     allowed &= recommender.recordings == np.arange(len(allowed))
     return allowed
 

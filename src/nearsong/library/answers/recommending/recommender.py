@@ -12,14 +12,31 @@ from nearsong.caching import cached_property
 from nearsong.library.answers.playlist.recordings import recording_numbers
 from nearsong.library.answers.recommending.known_songs import GroupReaction, KnownSongs, SongRows
 from nearsong.library.listeners.evidence import NamedRows, evidence_of, imported_rows, recorded_rows
+from nearsong.library.listeners.listeners import Listeners
 from nearsong.library.listeners.matching import SongCatalogue
 from nearsong.library.neighbours.space import Space
 from nearsong.library.store import Store
 from nearsong.names import visible_name
-from nearsong.recommendation import Worth, typical_squared_distance
+from nearsong.recommendation import (
+    CoListening,
+    Taste,
+    Worth,
+    blended_scores,
+    strongest_rows,
+    taste_scores,
+    typical_squared_distance,
+)
 from nearsong.types import FloatArray
 
 Mask = npt.NDArray[np.bool_]
+
+Ints = npt.NDArray[np.int64]
+
+MIN_LISTENERS = 100
+"""Listeners in all histories from which on they count next to the embeddings."""
+
+MIN_ARTIST_LISTENERS = 3
+"""Listeners that an artist needs to be recommended by them."""
 
 MAX_CACHED_LISTENERS = 64
 """Listeners whose imported histories are kept."""
@@ -36,6 +53,8 @@ class Recommender:
         Of all songs of the library.
     plays : callable
         Returns how often everybody played each song of the space, (n_songs,).
+    listeners : callable
+        Returns who listens to which artists.
     songs_of : callable
         Album or artist, by its id -> ids of its songs; none for an unknown one.
     """
@@ -46,10 +65,11 @@ class Recommender:
         space: Space,
         catalogue: SongCatalogue,
         plays: Callable[[], FloatArray],
+        listeners: Callable[[], Listeners],
         songs_of: Callable[[str], Sequence[int]],
     ) -> None:
         self._store, self.space, self.plays = store, space, plays
-        self._catalogue, self._songs_of = catalogue, songs_of
+        self._catalogue, self._listeners, self._songs_of = catalogue, listeners, songs_of
         self._imported: LRUCache[str, list[NamedRows]] = LRUCache(MAX_CACHED_LISTENERS)
         self._lock = threading.Lock()
 
@@ -82,6 +102,41 @@ class Recommender:
         name = visible_name(listener)
         histories = [*self._imported_rows(name), recorded_rows(self._store, name)]
         return self._rows.known(evidence_of(self._catalogue, histories), at, worth, self._groups(name))
+
+    def scores(self, known: KnownSongs, ranked: Mask) -> tuple[FloatArray, Taste, Ints]:
+        """Return how well every song fits a listener, (n_songs,), their taste, and the rows of its points.
+
+        Parameters
+        ----------
+        known : KnownSongs
+        ranked : array of bool and shape (n_songs,)
+            The songs that may be recommended; others may have any score.
+        """
+        embeddings = self.space.embeddings
+        points = strongest_rows(known.weights)
+        taste = Taste(embeddings[points], known.weights[points])
+        scores = taste_scores(embeddings, taste, self.typical)
+        found = self._co_listening
+        if found is None:
+            return scores, taste, points
+        listening, column = found
+        has_artist = self.space.artists >= 0
+        weights = np.bincount(self.space.artists[has_artist], known.weights[has_artist], len(column))
+        of_columns = np.zeros(len(listening.n_listeners))
+        of_columns[column[column >= 0]] = weights[column >= 0]
+        by_column = np.append(listening.scores(of_columns), 0.0)
+        enough = np.append(listening.n_listeners >= MIN_ARTIST_LISTENERS, False)
+        song_column = np.where(has_artist, column[self.space.artists], -1)
+        return blended_scores(scores, by_column[song_column], enough[song_column], ranked), taste, points
+
+    @cached_property
+    def _co_listening(self) -> tuple[CoListening, Ints] | None:
+        """Who plays what, and the column of each artist of the space; None with too few listeners."""
+        listeners = self._listeners()
+        if listeners.n_listeners < MIN_LISTENERS:
+            return None
+        keys = [key for key, number in self.space.artist_numbers.items() if number >= 0]
+        return CoListening(listeners.plays), listeners.columns(keys)
 
     def _groups(self, listener: str) -> list[GroupReaction]:
         row_of = self.space.row_of
