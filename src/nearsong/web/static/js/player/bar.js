@@ -49,7 +49,12 @@ const parts = {
     value: 100,
     "aria-label": "Volume",
   }),
-  radio: h("span", { class: "mark accent player-radio", id: "player-radio", hidden: true }, icon("radio"), h("span", {}, "Radio")),
+  radio: h(
+    "span",
+    { class: "mark accent player-radio", id: "player-radio", hidden: true },
+    icon("radio"),
+    h("span", {}, "Radio"),
+  ),
   queue: iconButton("queue", "Queue", () => toggleQueue(), {
     id: "queue-toggle",
     "aria-expanded": false,

@@ -8,7 +8,8 @@
 //   player.playNext(song)           after the current song (starts if nothing plays)
 //   player.add(songs)               at the end (starts if nothing plays)
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
-//   player.current (song or null), .more, .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1), .muted
+//   player.current (song or null), .more, .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1),
+//   .muted
 //   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
 //   "listened" (detail {song, seconds}: half of a song or four minutes of it were played),
 //   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played)

@@ -55,7 +55,9 @@ class Radio {
     const kept = stored(KEY);
     if (!Array.isArray(kept?.seeds) || !kept.seeds.length || !Array.isArray(kept.heard)) return;
     if (!player.current || player.current.id !== kept.heard.at(-1)?.song_id) return;
-    [this.#seeds, this.#heard, this.#shuffle] = [kept.seeds, kept.heard, Number(kept.shuffle) || 0];
+    this.#seeds = kept.seeds;
+    this.#heard = kept.heard;
+    this.#shuffle = Number(kept.shuffle) || 0;
     this.#own = new Set(kept.own);
     this.#isKept = true;
     this.name = String(kept.name);

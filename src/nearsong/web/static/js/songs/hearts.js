@@ -2,7 +2,7 @@
 //
 //   startHearts(app): loads them; where the service records nothing, no heart is shown
 //   hearts: EventTarget, "change"; hearts.shown: whether there are any to give; hearts.has(song)
-//       "told" (detail {song, reaction}): a heart was given ("liked") or removed ("played"), or less is wanted ("skipped")
+//       "told" (detail {song, reaction}): liked, a heart was given; played, it was removed; skipped, less is wanted
 //   toggleHeart(song): gives or removes a heart
 //   heartButton(song, props) -> <button class="icon-button heart">, pressed if the song has one
 //   lessLike(song) -> promise of whether the service was told that less like this is wanted

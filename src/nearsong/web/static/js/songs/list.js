@@ -19,6 +19,8 @@ import { heartButton } from "./hearts.js";
 import { artistLink, songLink } from "./links.js";
 import { songMenu } from "./menu.js";
 
+const CONTROLS = ["play", "title", "why", "reseed", "heart", "less", "hide", "more"].map((name) => `row-${name}`);
+
 export function songRow(song, { note, marks, actions = [], onPlay, details = false, menu, less, below } = {}) {
   const start = () => {
     if (isCurrent(song)) player.toggle();
@@ -102,9 +104,7 @@ export function moveByArrows(list) {
     const to = step > 0 ? from.nextElementSibling : from.previousElementSibling;
     if (!to) return;
     event.preventDefault();
-    const name = ["row-play", "row-title", "row-why", "row-reseed", "row-heart", "row-less", "row-hide", "row-more"].find((one) =>
-      event.target.classList.contains(one),
-    );
+    const name = CONTROLS.find((one) => event.target.classList.contains(one));
     (to.querySelector(name ? `.${name}` : "button, a") || to.querySelector("button, a"))?.focus();
   });
 }

@@ -19,7 +19,7 @@ export function notLike(seed, changed) {
     id: "not-like-search",
     label: "Not like which song?",
     placeholder: "Not like which song?",
-    find: findSongs,
+    find: async (text, signal) => (await findSongs(text, signal)).filter(({ song }) => song.id !== seed.id),
     pick: ({ song }) => add(song),
   });
   const opener = h(
@@ -44,8 +44,8 @@ export function notLike(seed, changed) {
   }
 
   function add(song) {
-    const isThere = song.id === seed.id || songs.some((one) => one.id === song.id);
-    announce(isThere ? `${titleOf(song)} is already a seed` : `Not like ${titleOf(song)}`);
+    const isThere = songs.some((one) => one.id === song.id);
+    announce(isThere ? `${titleOf(song)} is already there` : `Not like ${titleOf(song)}`);
     if (!isThere) set([...songs, song].slice(-MAX_SONGS));
   }
 
