@@ -27,6 +27,7 @@ FLOORS = {
         "process_files",
         "lazy_names",
         "guarded_file",
+        "clock",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -41,6 +42,7 @@ LIBRARY_PACKAGES = (  # from the lowest up: a package imports those before it
     "listeners",
     "accounts",
     "training",
+    "automation",
     "answers",
     "browsing",
     "status",
