@@ -31,8 +31,8 @@ def started(monkeypatch):
 def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     result = nearsong(
         "serve", "--host", "0.0.0.0", "--port", 9000, "--token", TOKEN, "--host-name", "music.example", "--host-name",
-        "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie",
-        "--log", "--open", "--no-plays", "--trusted-proxy", "10.0.0.2", "--trusted-proxy", "fd00::/8", "--no-automatic",
+        "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie", "--no-automatic",
+        "--log", "--open", "--no-plays", "--trusted-proxy", "10.0.0.2", "--trusted-proxy", "fd00::/8",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
