@@ -71,6 +71,7 @@ def start_service(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
         str(folder / "library.sqlite"),
         "--port",
         str(port),
+        "--no-automatic",
     ]
     service = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     deadline = monotonic() + 120

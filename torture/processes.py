@@ -84,6 +84,7 @@ class RunningService:
             library,
             "--port",
             str(self.port),
+            "--no-automatic",
             *options,
         ]
         self.process = subprocess.Popen(

@@ -31,7 +31,7 @@ def started(monkeypatch):
 def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
     result = nearsong(
         "serve", "--host", "0.0.0.0", "--port", 9000, "--token", TOKEN, "--host-name", "music.example", "--host-name",
-        "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie",
+        "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie", "--no-automatic",
         "--log", "--open", "--no-plays", "--trusted-proxy", "10.0.0.2", "--trusted-proxy", "fd00::/8",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_missing_library_is_created_and_reported_the_first_time(nearsong, star
     first, again = (nearsong("serve", library=address) for _ in range(2))
     assert (first.returncode, again.returncode) == (0, 0)
     assert address.exists()
-    assert started[0][1] == ServeSettings()
+    assert started[0][1] == ServeSettings(automatic=True)
     assert first.stdout == f"Created an empty library: {address}\n"
     assert again.stdout == ""
 

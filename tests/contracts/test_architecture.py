@@ -36,6 +36,7 @@ FLOORS = {
         "process_files",
         "lazy_names",
         "guarded_file",
+        "clock",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -50,6 +51,7 @@ LIBRARY_PACKAGES = (  # from the lowest up: a package imports those before it
     "listeners",
     "accounts",
     "training",
+    "automation",
     "answers",
     "browsing",
     "status",

@@ -106,7 +106,9 @@ class WarmService(Client):
         port = free_port()
         super().__init__(f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"} if token else None)
         more = {**(env or {}), **({"NEARSONG_TOKEN": token} if token else {})}
-        self.command: Command = warm.start("serve", "--library", library, "--port", str(port), *options, env=more)
+        self.command: Command = warm.start(
+            "serve", "--library", library, "--port", str(port), "--no-automatic", *options, env=more
+        )
 
     def __enter__(self) -> "WarmService":
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -4,12 +4,13 @@ from playwright.sync_api import Page, expect
 
 import music_library
 from browsing import LONG, ask, remember, rows
-from nearsong.library import Library
+from nearsong.library import AutomaticRun, AutomationState, Library
 
 NAMES = {
     "random": "Chance",
     "popularity": "Popularity",
     "native": "Sound alone",
+    "active": "Model in use",
     "paper": "Paper: PPK + MLR",
     "mlr": "All encoders + MLR",
     "listener_space": "Listener space",
@@ -84,3 +85,16 @@ def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_serv
     page.get_by_role("button", name=f"Activate Learned from listeners {old}").click()
     expect(page.locator("#what-changed")).to_contain_text("is now active")
     assert ask(own_server, "/model")["active"]["id"] == old
+
+
+def test_what_the_service_did_by_itself_and_why_it_does_no_more_is_told(own_server, visit, tmp_path):
+    with Library.open(tmp_path / "library.sqlite") as library:
+        run = AutomaticRun(time=1_790_000_000.0, task="train", state="done", words="Better: 76 of 100 pairs.")
+        library.automation.write(AutomationState().with_run(run))
+    page = visit(own_server, "#/quality")
+    words = page.locator("#automation-words")
+    expect(words).to_contain_text("Last trained")
+    expect(words).to_contain_text("This service was started with --no-automatic")
+    page.get_by_text("What it did").click()
+    expect(page.locator("#automation-runs li")).to_contain_text("Training, 21 Sept 2026")
+    expect(page.locator("#automation-runs li")).to_contain_text("Better: 76 of 100 pairs.")

@@ -183,7 +183,6 @@ def test_pulls_run_at_their_interval(evening):
 
 
 def test_new_files_are_scanned_when_no_more_are_coming(evening, tmp_path):
-    (folder,) = evening.library.folders
     evening.library.automation.change(watch=True)
     assert evening.look(2 * folder_watch.LOOK_SECONDS).folders
     new = tmp_path / "elsewhere"

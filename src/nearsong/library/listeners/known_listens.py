@@ -29,12 +29,10 @@ class KnownListens:
 
     def part_of(self, name: str, listens: HistoryListens) -> HistoryListens:
         """Return the rows of a history that were known."""
-        if short_hash(name) not in self.histories:
-            rows = slice(0)
-        elif listens.kind == "events":
-            rows = listens.time <= self.newest
-        else:
+        is_known = short_hash(name) in self.histories
+        if is_known and listens.kind != "events":
             return listens
+        rows = (listens.time <= self.newest) & is_known
         columns = {column: getattr(listens, column)[rows] for column in ("user", "name", "plays", "time")}
         return replace(listens, **columns)
 

@@ -72,7 +72,10 @@ def train_library(
         raise LibraryError("The encoder was changed during training, so the new model does not fit it. Train again.")
     if trained.model is not None:
         needed = _ids_for(store, trained.model, encoder_ids)
-        facts = {"report": report.as_json(), KNOWN: listening.known | {"newest_song": int(max(data.song_ids))}}
+        facts = {
+            "report": report.as_json(),
+            KNOWN: listening.known | {"newest_song": int(np.max(np.asarray(data.song_ids)))},
+        }
         model_id = add_model(store, trained.model, needed, "learned", facts, progress=progress)
         _store_result(store, digest, report)
         return model_id, report

@@ -13,8 +13,8 @@ class Pull(JobSpec):
 
     kind: Literal["pull"] = "pull"
     title: ClassVar[str] = "Pull"
-    first_stage: ClassVar[str] = "pulling listens"
-    stage_words: ClassVar[dict[str, str]] = {"pulling listens": "Fetching listens"}
+    first_stage: ClassVar[str] = "reading listens"
+    stage_words: ClassVar[dict[str, str]] = {"reading listens": "Fetching listens"}
     view: ClassVar[str] = ""
     by_request: ClassVar[bool] = False
     is_private: ClassVar[bool] = True
@@ -25,7 +25,7 @@ class Pull(JobSpec):
         pulls = library.automation.settings().pulls
         n_new, errors = 0, []
         for number, source in enumerate(pulls):
-            reporter.progress("pulling listens", number, len(pulls))
+            reporter.progress("reading listens", number, len(pulls))
             try:
                 report = library.pull_listens(
                     source.service,

@@ -99,8 +99,9 @@ def _of_songs(data: TrainingData, rows: Indices, held_out: Indices) -> TrainingD
 
 def _without_columns(plays: sp.csr_array, columns: Indices) -> sp.csr_array:
     """Return a matrix of the same shape in which some columns are empty."""
-    wanted = np.ones(plays.shape[1])
-    wanted[columns] = 0
-    emptied = sp.csr_array(plays.astype(np.float64) @ sp.dia_array((wanted[None], [0]), shape=(len(wanted),) * 2))
+    wanted = np.ones(plays.shape[1], dtype=bool)
+    wanted[columns] = False
+    emptied = sp.csr_array(plays, copy=True)
+    emptied.data = emptied.data * wanted[emptied.indices]
     emptied.eliminate_zeros()
-    return sp.csr_array(emptied.astype(bool))
+    return emptied
