@@ -73,7 +73,7 @@ PROFILES: dict[str, dict[str, Any]] = {
             "artists": (500, 2_000, 6_000, 20_000),
             "songs_an_artist": 1.2,
             "listeners": 20_000,
-            "min_listeners": (1, 10, 50),
+            "min_listeners": (1, 3, 10),
             "held_out": 500,
             "dimensions": 200,
             "seeds": (0,),
