@@ -5,8 +5,9 @@ Cases, one JSON line each, from a fresh process:
 - ``spotify``: the final fit of `nearsong train` on fractions of the artists of ``spotify-lastfm15k``, and on fewer
   songs of each; skipped where the data is absent. Queries are songs of test artists; *known* ranks songs of the
   artists that every fraction learns from, *unseen* songs of artists that none does. So only what is learned differs.
-- ``synthetic``: the same on a catalogue with a known truth (`synthetic_catalogue.py`); AUC also against the truth,
-  and by how many listeners an artist needs to take part.
+- ``synthetic``: the same on a catalogue with a known truth (`synthetic_catalogue.py`), artists with two or more
+  listeners; AUC also against the truth.
+- ``listeners``: the same by how many listeners an artist needs to take part.
 - ``anchors``: the listener space with the limits that make it grow with the artists, against the exact one.
 - ``training``: a complete training (choosing and the final fit) of a catalogue.
 
@@ -53,6 +54,16 @@ PROFILES: dict[str, dict[str, Any]] = {
             "artists": (60, 120),
             "songs_an_artist": 1.2,
             "listeners": 200,
+            "min_listeners": (),
+            "held_out": 30,
+            "dimensions": 20,
+            "seeds": (0,),
+            "methods": ("listener_space",),
+        },
+        "listeners": {
+            "artists": (100,),
+            "songs_an_artist": 1.2,
+            "listeners": 100,
             "min_listeners": (1,),
             "held_out": 30,
             "dimensions": 20,
@@ -73,14 +84,24 @@ PROFILES: dict[str, dict[str, Any]] = {
             "artists": (500, 2_000, 6_000, 20_000),
             "songs_an_artist": 1.2,
             "listeners": 20_000,
-            "min_listeners": (1, 10, 50),
+            "min_listeners": (),
             "held_out": 500,
             "dimensions": 200,
             "seeds": (0,),
             "methods": ("listener_space", "combined"),
         },
+        "listeners": {
+            "artists": (3_000,),
+            "songs_an_artist": 1.2,
+            "listeners": 3_000,
+            "min_listeners": (1, 3, 10),
+            "held_out": 250,
+            "dimensions": 100,
+            "seeds": (0,),
+            "methods": ("listener_space",),
+        },
         "anchors": {"artists": 2_500, "anchors": (500,), "dimensions": 200},
-        "training": {"artists": 16_000, "songs": 20_000, "listeners": 20_000, "dimensions": 1_000},
+        "training": {"artists": 16_000, "songs": 20_000, "listeners": 20_000, "dimensions": 200},
     },
 }
 CHOICE = {
@@ -355,6 +376,7 @@ def measure_training(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
 MEASURES = {
     "spotify": measure_spotify,
     "synthetic": measure_synthetic,
+    "listeners": measure_synthetic,
     "anchors": measure_anchors,
     "training": measure_training,
 }

@@ -16,7 +16,7 @@ from nearsong.library.training.report import TrainingReport
 
 catalogues = st.tuples(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), min_size=1, max_size=15),  # songs, listeners
-    st.integers(1, 3),
+    st.integers(1, 2),  # few artists have 3 listeners, so more than 2 would not be asked for
     st.integers(2, 40),
     st.integers(0, 9),
 )
@@ -94,6 +94,13 @@ def test_a_minimum_that_is_set_is_for_choosing_and_for_the_last_fit():
     final = choose_training_set(data, TrainingSettings(min_listeners=4)).final
     np.testing.assert_array_equal(np.sort(final.columns), [0, 3])
     assert final.coverage.min_listeners == 4
+
+
+@pytest.mark.parametrize(("n_known", "least"), [(40, 3), (39, 2)])
+def test_where_few_artists_have_three_listeners_two_are_enough_for_the_last_fit_too(n_known, least):
+    final = choose_training_set(data_of([(1, 5)] * n_known + [(1, 2)] * 9), TrainingSettings()).final
+    assert final.coverage.min_listeners == least
+    assert final.coverage.used.artists == n_known + (9 if least == 2 else 0)
 
 
 def test_with_songs_as_units_the_listener_space_also_learns_from_artists_whose_songs_nobody_played():

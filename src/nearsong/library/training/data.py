@@ -19,6 +19,9 @@ LISTENER_STEPS = (100, 50, 20, 10, 5, 3)
 TARGET_UNITS = {"artist": 500, "song": 1000}
 """A candidate is chosen if at least this many units remain."""
 
+MIN_LISTENERS = 2
+"""The lowest minimum that is chosen from the data."""
+
 SCARCE_UNITS = {"artist": 40, "song": 200}
 """With fewer than this many units of 3 listeners, the minimum is 2."""
 
@@ -179,7 +182,8 @@ def choose_training_set(data: TrainingData, settings: TrainingSettings) -> Train
     counts = _listeners(plays, song_unit)
     min_listeners = settings.min_listeners or _auto_min_listeners(counts, unit)
     n_listeners = _of_song(counts, song_unit)
-    final = _final_songs(data, plays, n_listeners, unit, settings)
+    least = settings.min_listeners or min(min_listeners, settings.final_min_listeners)
+    final = _final_songs(data, plays, n_listeners, unit, settings, least)
     taking_part = np.flatnonzero(n_listeners >= min_listeners)
     songs = sample_songs(song_artist, np.intersect1d(taking_part, final.songs), settings)
     artists = np.unique(song_artist[songs])
@@ -199,13 +203,17 @@ def choose_training_set(data: TrainingData, settings: TrainingSettings) -> Train
 
 
 def _final_songs(
-    data: TrainingData, plays: sp.csc_array, n_listeners: Indices, unit: str, settings: TrainingSettings
+    data: TrainingData,
+    plays: sp.csc_array,
+    n_listeners: Indices,
+    unit: str,
+    settings: TrainingSettings,
+    least: int,
 ) -> FinalSongs:
     """Choose what the final fit learns from: every artist with enough listeners, and as many songs as there may be.
 
     With songs as the unit, songs with enough listeners (n_songs,) come first, since MLR can learn from them only.
     """
-    least = settings.min_listeners or settings.final_min_listeners
     song_artist = np.asarray(data.song_artist, dtype=np.int64)
     of_artist = np.diff(_listens(data, "artist").indptr).astype(np.int64)
     limits = {"songs_an_artist": settings.songs_an_artist, "seed": settings.seed}
@@ -306,7 +314,7 @@ def _auto_min_listeners(counts: npt.NDArray[Any], unit: str) -> int:
     for step in LISTENER_STEPS:
         if (counts >= step).sum() >= TARGET_UNITS[unit]:
             return step
-    return 3 if (counts >= 3).sum() >= SCARCE_UNITS[unit] else 2
+    return 3 if (counts >= 3).sum() >= SCARCE_UNITS[unit] else MIN_LISTENERS
 
 
 def _auto_n_relevant(n_artists: int, n_songs: int, unit: str) -> int:

@@ -63,8 +63,8 @@ class TrainingSettings:
         before any has a second. MLR, which ranks each song against all others, learns from fewer. The songs that
         were chosen on are among them.
     final_min_listeners : int
-        Listeners that an artist needs for the final fit, unless ``min_listeners`` is set, which is then for both.
-        Measured in docs/decisions/0027-catalogue-size-training.md.
+        Listeners that an artist needs for the final fit; fewer if fewer were enough to choose on. If
+        ``min_listeners`` is set, it is for both. Measured in docs/decisions/0027-catalogue-size-training.md.
     seed : int
         Random seed of samples, splits and confidence intervals.
     tol, max_rounds : float, int
@@ -90,7 +90,7 @@ class TrainingSettings:
     songs_an_artist: int = 20
     max_final_songs: int = 100_000
     max_ranked_songs: int = 20_000
-    final_min_listeners: int = 2
+    final_min_listeners: int = 3
     seed: int = 0
     tol: float = 1e-2
     max_rounds: int = 40

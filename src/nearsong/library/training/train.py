@@ -17,6 +17,7 @@ from nearsong.library.models.library_encoders import chosen_encoders, default_en
 from nearsong.library.models.lifecycle import add_model, add_native
 from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
 from nearsong.library.training.coverage.songs import songs_to_read
+from nearsong.library.training.data import MIN_LISTENERS
 from nearsong.library.training.fit import (
     GRIDS,
     ActiveModel,
@@ -244,7 +245,7 @@ def _rows_to_read(histories: Histories, listening: Listening, settings: Training
         np.asarray(histories.catalogue.song_artist, dtype=np.int64),
         np.asarray((listening.artist_plays > 0).sum(axis=0), dtype=np.int64).ravel(),
         np.asarray(listening.song_plays.sum(axis=0)).ravel() > 0,
-        min_listeners=settings.min_listeners or settings.final_min_listeners,
+        min_listeners=settings.min_listeners or min(MIN_LISTENERS, settings.final_min_listeners),
         n_songs=settings.max_final_songs,
         songs_an_artist=2 * settings.songs_an_artist,
         seed=settings.seed,
