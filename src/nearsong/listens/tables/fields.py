@@ -201,6 +201,31 @@ def _odd_field(data, marks, kinds, k, at, delimiter, quoted, cr_ends, state) -> 
     return at, marks[k], k, state
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _is_simply_quoted(kind, second, third, gap, delimiter) -> Any:  # type: ignore[no-untyped-def]
+    """Return whether three marks are the two quotes of a field and its end, as nearly always; 1 is the least gap."""
+    return kind == _QUOTE and second == _QUOTE and gap == 1 and third in (delimiter, _LF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_odd(kind, cr_ends) -> Any:  # type: ignore[no-untyped-def]
+    return kind == _QUOTE or (kind == _CR and not cr_ends)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _end_state(state, has_content, n_bytes) -> Any:  # type: ignore[no-untyped-def]
+    """Return the state of a line when all of it was read."""
+    if n_bytes > MAX_ROW_BYTES:
+        return TOO_LONG
+    return state if has_content or state == QUOTED else BLANK
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _end_length(kind, following, distance) -> Any:  # type: ignore[no-untyped-def]
+    """Return the length of a line end: two bytes for CR LF."""
+    return 2 if kind == _CR and following == _LF and distance == 1 else 1
+
+
 @njit(cache=True, nogil=True)
 def _split(  # type: ignore[no-untyped-def]
     data, marks, kinds, delimiter, quoted, cr_ends, slot_of, line_starts, states, n_fields, starts, ends
@@ -212,11 +237,11 @@ def _split(  # type: ignore[no-untyped-def]
         state, column, has_content = ROW, 0, False
         while True:
             first, last = at, marks[k]
-            is_closed = kinds[k] == _QUOTE and kinds[k + 1] == _QUOTE and marks[k + 2] == marks[k + 1] + 1
-            if quoted and is_closed and first == last and (kinds[k + 2] == delimiter or kinds[k + 2] == _LF):
-                k += 2  # nearly all quoted fields are such
+            gap = marks[k + 2] - marks[k + 1] + last - first
+            if quoted and _is_simply_quoted(kinds[k], kinds[k + 1], kinds[k + 2], gap, delimiter):
+                k += 2
                 first, last = at + 1, marks[k] - 1
-            elif kinds[k] == _QUOTE or (kinds[k] == _CR and not cr_ends):
+            elif _is_odd(kinds[k], cr_ends):
                 first, last, k, state = _odd_field(data, marks, kinds, k, at, delimiter, quoted, cr_ends, state)
             if column < width and slot_of[column] >= 0:
                 starts[slot_of[column], line] = first
@@ -230,14 +255,9 @@ def _split(  # type: ignore[no-untyped-def]
                 break
             at = marks[k] + 1
             k += 1
-        if marks[k] - line_starts[line] > MAX_ROW_BYTES:
-            state = TOO_LONG
-        elif not has_content and state != QUOTED:
-            state = BLANK
-        states[line] = state
+        states[line] = _end_state(state, has_content, marks[k] - line_starts[line])
         n_fields[line] = column
-        is_pair = kinds[k] == _CR and kinds[k + 1] == _LF and marks[k + 1] == marks[k] + 1
-        end_length = 2 if is_pair else 1
+        end_length = _end_length(kinds[k], kinds[k + 1], marks[k + 1] - marks[k])
         at = marks[k] + end_length
         k += end_length
         line += 1
