@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-N_LISTENERS = 60
+N_LISTENERS = 48
 DAYS, WEEK_DAYS = 30, 7
 SONGS_IN_MONTH, SONGS_IN_WEEK = 10, 4
-PLAYS_A_WEEK = 8
+PLAYS_A_WEEK = 3
 DAY_SECONDS = 86_400
 
 _OWN_STYLE = 8.0  # how much more often a song of the own style is tried
