@@ -35,7 +35,7 @@ from held_out_listeners import (
 from nearsong.experiment.dataset.dataset import Dataset
 from nearsong.experiment.dataset.synthetic import make_dataset
 from nearsong.experiment.run.protocol import make_split
-from nearsong.recommendation import CoListening, Taste, blended_scores, taste_scores
+from nearsong.recommendation import OverlapScores, Taste, blended_scores, taste_scores
 from nearsong.types import FloatArray
 
 PROFILES: dict[str, dict[str, int]] = {
@@ -93,7 +93,7 @@ def unseen_scores(data: Any, encoders: tuple[str, ...], number: int, part: str) 
     known, played = known[rows], played[rows]
     phi, embedded = split_space(data, encoders, split.training.queries, held_out)
     by_sound, by_space = (artist_means(songs, artists, population.n_artists) for songs in (phi, embedded))
-    listening = CoListening(population.plays)
+    listening = OverlapScores(population.plays)
     scores = {
         "sound, mean similarity": mean_cosine(by_sound, known),
         "sound, taste": by_taste(by_sound, known),
@@ -157,7 +157,7 @@ def recall_scores(data: Dataset, cold: Mask, training: sp.csr_array, held: HeldO
     phi = vector_phi(data.vectors, ~cold[data.song_artist])
     embedded = balanced_space(phi, data.song_artist, training, cold)
     by_sound, by_space = (artist_means(songs, data.song_artist, len(cold)) for songs in (phi, embedded))
-    listening = CoListening(training)
+    listening = OverlapScores(training)
     taste = by_taste(by_space, given)
     co = np.array([listening.scores(own) for own in given])
     blended = [blended_scores(*pair, ~cold, ~own) for *pair, own in zip(taste, co, held.given, strict=True)]

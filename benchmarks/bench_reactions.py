@@ -26,7 +26,7 @@ from nearsong.library.answers.seeds import seed_of_song
 from nearsong.library.listeners.listeners import Listeners
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Song
-from nearsong.recommendation import CoListening, Taste, Worth, item_weights, recency, taste_scores
+from nearsong.recommendation import OverlapScores, Taste, Worth, item_weights, recency, taste_scores
 from nearsong.recommendation.scores import squared_distances
 from nearsong.types import FloatArray
 from simulated_listeners import World, favourites_of, liked_by, make_world, songs
@@ -111,7 +111,7 @@ def reactions(sizes: dict[str, int]) -> Iterator[dict[str, Any]]:
     yield from lines("matrix", matrix, listeners=len(next(iter(matrix.values()))))
 
 
-def listener_tables(world: World) -> dict[str, tuple[CoListening, FloatArray]]:
+def listener_tables(world: World) -> dict[str, tuple[OverlapScores, FloatArray]]:
     """Return matrices of who plays which artist, and each listener's own weights, with and without reactions."""
     of_artist = sp.csr_array(
         (np.ones(len(world.artists)), (np.arange(len(world.artists)), world.artists)),
@@ -122,10 +122,10 @@ def listener_tables(world: World) -> dict[str, tuple[CoListening, FloatArray]]:
     own = weights + hearts - 0.5 * np.log1p(skips)
     liked = sp.csr_array(plays + 3 * hearts >= 2)
     return {
-        "plays": (CoListening(sp.csr_array(plays > 0)), weights),
-        "without artists skipped more than played": (CoListening(sp.csr_array(plays > skips)), weights),
-        "two plays or a heart": (CoListening(liked), weights),
-        "plays; own weights with hearts and skips": (CoListening(sp.csr_array(plays > 0)), own),
+        "plays": (OverlapScores(sp.csr_array(plays > 0)), weights),
+        "without artists skipped more than played": (OverlapScores(sp.csr_array(plays > skips)), weights),
+        "two plays or a heart": (OverlapScores(liked), weights),
+        "plays; own weights with hearts and skips": (OverlapScores(sp.csr_array(plays > 0)), own),
     }
 
 
@@ -182,6 +182,7 @@ def recommender_of(world: World) -> Recommender:
         store=no_model,
         space=space,
         catalogue=no_model,
+        recordings=lambda: np.arange(len(library_songs)),
         plays=lambda: np.zeros(len(library_songs)),
         listeners=lambda: nobody,
         songs_of=lambda item: [],

@@ -46,6 +46,8 @@ VAGUE_CONSTANTS = re.compile(
 NOT_OURS = {
     "_play_heavy": "a style of music in the demo",
     "heavy": "a style of music in the demo",
+    "Heard": "a song that a radio played, and the reaction to it",
+    "heard": "what a radio played",
 }
 MAX_FILES_WITH_PLACE = 30
 IN_PLACE = re.compile(r"\bin[- ]place\b|\bplaceholders?\b|\bplace-items\b", re.IGNORECASE)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
 from nearsong.recommendation import (
-    CoListening,
+    OverlapScores,
     Taste,
     best_rows,
     blended_scores,
@@ -98,14 +98,14 @@ def test_co_listening_is_the_sum_over_listeners_and_artists_written_out():
     plays[:, 8] = 0
     plays[3] = 0
     weights = random.standard_normal(9)
-    found = CoListening(sp.csr_array(plays)).scores(weights)
+    found = OverlapScores(sp.csr_array(plays)).scores(weights)
     np.testing.assert_allclose(found, naive_co_listening(plays, weights), atol=1e-5)
-    assert CoListening(sp.csr_array(plays)).n_listeners.tolist() == plays.sum(axis=0).tolist()
+    assert OverlapScores(sp.csr_array(plays)).n_listeners.tolist() == plays.sum(axis=0).tolist()
 
 
 def test_co_listening_needs_a_weight_for_each_artist():
     with pytest.raises(InvalidInputError, match="each of 2 artists"):
-        CoListening(sp.csr_array(np.ones((3, 2)))).scores(np.ones(3))
+        OverlapScores(sp.csr_array(np.ones((3, 2)))).scores(np.ones(3))
 
 
 # ---- both

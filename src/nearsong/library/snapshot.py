@@ -133,6 +133,7 @@ class Snapshot(SnapshotSongs):
             store=self._store,
             space=self.space,
             catalogue=self.histories.catalogue,
+            recordings=lambda: self.recordings,
             plays=plays,
             listeners=lambda: self.listeners,
             songs_of=self._songs_of,

@@ -1,7 +1,7 @@
 """What a listener did with songs -> which songs are for them: weights, scores and rankings, arrays in and out."""
 
 from nearsong.recommendation.blending import blended_scores as blended_scores
-from nearsong.recommendation.co_listening import CoListening as CoListening
+from nearsong.recommendation.overlap_scores import OverlapScores as OverlapScores
 from nearsong.recommendation.ranking import best_rows as best_rows
 from nearsong.recommendation.scores import Taste as Taste
 from nearsong.recommendation.scores import nearest_liked as nearest_liked
@@ -13,7 +13,7 @@ from nearsong.recommendation.weights import item_weights as item_weights
 from nearsong.recommendation.weights import recency as recency
 
 __all__ = [
-    "CoListening",
+    "OverlapScores",
     "Taste",
     "Worth",
     "best_rows",

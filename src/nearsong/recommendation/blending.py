@@ -1,7 +1,7 @@
 """Scores by embeddings and by listeners -> one score: known songs by both, songs that nobody played by embeddings.
 
 The two kinds of songs are ranked apart and joined by rank, the best tenth of each with the best tenth of the other:
-their scores are not comparable, and songs with listeners would otherwise take all the first places.
+their scores are not comparable, and songs with listeners would otherwise come first, all of them.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def _standardised(values: FloatArray) -> FloatArray:
 
 
 def _shares_below(values: FloatArray) -> FloatArray:
-    """Return the share of values that each is better than, half of its own place added, (n,)."""
+    """Return the share of values that each is better than, and half of its own rank, (n,)."""
     shares = np.empty(len(values))
     shares[np.argsort(-values, kind="stable")] = 1.0 - (np.arange(len(values)) + 0.5) / max(len(values), 1)
     return shares

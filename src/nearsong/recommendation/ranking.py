@@ -43,21 +43,21 @@ def best_rows(
     order = rows[np.argsort(-scores[rows], kind="stable")]
     if per_artist is None:
         return order[:n].astype(np.int64)
-    place = _places_among_artist(artists[order])
-    first = place < check_count(per_artist, "per_artist")
+    n_before = _n_before_by_artist(artists[order])
+    first = n_before < check_count(per_artist, "per_artist")
     chosen = order[first][:n]
     if len(chosen) < n and not only:
         chosen = np.concatenate([chosen, order[~first][: n - len(chosen)]])
     return chosen.astype(np.int64)
 
 
-def _places_among_artist(artists: Rows) -> Rows:
+def _n_before_by_artist(artists: Rows) -> Rows:
     """Return how many earlier songs have the same artist, for each of some songs; 0 for songs of -1."""
     by_artist = np.argsort(artists, kind="stable")
     grouped = artists[by_artist]
     begins = np.concatenate([[True], grouped[1:] != grouped[:-1]]) if len(grouped) else np.zeros(0, bool)
     starts = np.maximum.accumulate(np.where(begins, np.arange(len(grouped)), 0)) if len(grouped) else grouped
-    places = np.empty(len(artists), np.int64)
-    places[by_artist] = np.arange(len(grouped)) - starts
-    places[artists < 0] = 0
-    return places
+    n_before = np.empty(len(artists), np.int64)
+    n_before[by_artist] = np.arange(len(grouped)) - starts
+    n_before[artists < 0] = 0
+    return n_before

@@ -158,3 +158,35 @@ def test_an_impossible_listener_or_number_is_an_error(library):
         library.for_you(" ")
     with pytest.raises(InvalidInputError, match="n=0"):
         library.for_you("ann", 0)
+
+
+def write_crowd(library, tmp_path, n_listeners):
+    """Import listeners who play two jazz bands together with a folk band, or metal together with techno."""
+    of_style = {style: [song.artist for song in songs_of(library, style)] for style in planted_library.STYLES}
+    band = of_style["folk"][0]
+    rows = ["user,artist,plays"]
+    for user in range(n_listeners):
+        both = {*of_style["jazz"][:8], band} if user % 2 else {*of_style["metal"], *of_style["techno"]}
+        rows += [f"crowd {user},{artist},20" for artist in sorted(both)]
+    (tmp_path / "crowd.csv").write_text("\n".join(rows) + "\n")
+    library.import_listens(tmp_path / "crowd.csv")
+    return band
+
+
+def test_what_others_play_too_is_recommended_once_there_are_enough_of_them(library, tmp_path):
+    play(library, songs_of(library, "jazz")[:8])
+    band = write_crowd(library, tmp_path, 99)
+    assert styles(library.for_you("ann", 5)) == ["jazz"] * 5
+    write_crowd(library, tmp_path, 140)
+    answer = library.for_you("ann", 5).songs
+    assert {one.song.artist for one in answer if one.song.genre == "folk"} == {band}
+
+
+def test_songs_that_nobody_played_get_their_share(library, tmp_path):
+    play(library, songs_of(library, "jazz")[:4])
+    write_crowd(library, tmp_path, 140)
+    others = {song.artist for style in ("jazz", "folk") for song in songs_of(library, style)[4:]}
+    others -= {songs_of(library, "jazz")[4].artist}
+    answer = [one.song.artist in others for one in library.for_you("ann", 30).songs]
+    assert 7 <= sum(answer) <= 15  # 28 of the 76 songs that ann does not know
+    assert library.for_you("ann", 80, include_played=True).songs[0].song.genre == "jazz"

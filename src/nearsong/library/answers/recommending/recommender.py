@@ -9,7 +9,6 @@ import numpy.typing as npt
 from cachetools import LRUCache, cachedmethod
 
 from nearsong.caching import cached_property
-from nearsong.library.answers.playlist.recordings import recording_numbers
 from nearsong.library.answers.recommending.known_songs import GroupReaction, KnownSongs, SongRows
 from nearsong.library.listeners.evidence import NamedRows, evidence_of, imported_rows, recorded_rows
 from nearsong.library.listeners.listeners import Listeners
@@ -18,7 +17,7 @@ from nearsong.library.neighbours.space import Space
 from nearsong.library.store import Store
 from nearsong.names import visible_name
 from nearsong.recommendation import (
-    CoListening,
+    OverlapScores,
     Taste,
     Worth,
     blended_scores,
@@ -51,6 +50,8 @@ class Recommender:
     space : Space
     catalogue : SongCatalogue
         Of all songs of the library.
+    recordings : callable
+        Returns which songs are copies of a recording, (n_songs,): the row of the first copy.
     plays : callable
         Returns how often everybody played each song of the space, (n_songs,).
     listeners : callable
@@ -64,12 +65,14 @@ class Recommender:
         store: Store,
         space: Space,
         catalogue: SongCatalogue,
+        recordings: Callable[[], Ints],
         plays: Callable[[], FloatArray],
         listeners: Callable[[], Listeners],
         songs_of: Callable[[str], Sequence[int]],
     ) -> None:
         self._store, self.space, self.plays = store, space, plays
         self._catalogue, self._listeners, self._songs_of = catalogue, listeners, songs_of
+        self._recordings = recordings
         self._imported: LRUCache[str, list[NamedRows]] = LRUCache(MAX_CACHED_LISTENERS)
         self._lock = threading.Lock()
 
@@ -78,10 +81,10 @@ class Recommender:
         """The typical squared distance of two songs."""
         return typical_squared_distance(self.space.embeddings)
 
-    @cached_property
-    def recordings(self) -> npt.NDArray[np.int64]:
+    @property
+    def recordings(self) -> Ints:
         """Which songs are copies of a recording, (n_songs,): the row of the first copy."""
-        return recording_numbers(self.space.songs)
+        return self._recordings()
 
     def copies_of(self, songs: Mask) -> Mask:
         """Return a mask of the songs in a mask and all their copies, (n_songs,)."""
@@ -116,7 +119,7 @@ class Recommender:
         points = strongest_rows(known.weights)
         taste = Taste(embeddings[points], known.weights[points])
         scores = taste_scores(embeddings, taste, self.typical)
-        found = self._co_listening
+        found = self._overlaps
         if found is None:
             return scores, taste, points
         listening, column = found
@@ -130,13 +133,13 @@ class Recommender:
         return blended_scores(scores, by_column[song_column], enough[song_column], ranked), taste, points
 
     @cached_property
-    def _co_listening(self) -> tuple[CoListening, Ints] | None:
+    def _overlaps(self) -> tuple[OverlapScores, Ints] | None:
         """Who plays what, and the column of each artist of the space; None with too few listeners."""
         listeners = self._listeners()
         if listeners.n_listeners < MIN_LISTENERS:
             return None
         keys = [key for key, number in self.space.artist_numbers.items() if number >= 0]
-        return CoListening(listeners.plays), listeners.columns(keys)
+        return OverlapScores(listeners.plays), listeners.columns(keys)
 
     def _groups(self, listener: str) -> list[GroupReaction]:
         row_of = self.space.row_of

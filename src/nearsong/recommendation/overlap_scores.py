@@ -17,7 +17,7 @@ from nearsong.errors import InvalidInputError
 from nearsong.types import FloatArray
 
 
-class CoListening:
+class OverlapScores:
     """The matrix of who plays what, ready for the scores of many listeners.
 
     Parameters
@@ -34,7 +34,7 @@ class CoListening:
     --------
     >>> import scipy.sparse as sp
     >>> plays = sp.csr_array(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]], bool))
-    >>> CoListening(plays).scores(np.array([1.0, 0.0, 0.0])).round(2).tolist()
+    >>> OverlapScores(plays).scores(np.array([1.0, 0.0, 0.0])).round(2).tolist()
     [0.0, 0.41, 0.0]
     """
 
