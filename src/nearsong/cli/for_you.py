@@ -18,7 +18,7 @@ from nearsong.cli.common import (
     song_table,
 )
 from nearsong.cli.filter_options import with_filters
-from nearsong.cli.similar import SEEDS_HELP
+from nearsong.cli.similar import SEEDS_HELP, wrote_only
 from nearsong.library import Filters
 from nearsong.names import count
 
@@ -53,7 +53,7 @@ def for_(
     with open_library(library) as lib:
         found = lib.for_you(lib.accounts.find(user), n, filters, include_played=include_played)
     title = f"For {found.listener}"
-    if out_file is not None and _wrote_only(out_file, found.songs, title):
+    if out_file is not None and wrote_only(out_file, [one.song for one in found.songs], title):
         return
     if as_json:
         print_json(
@@ -95,7 +95,7 @@ def radio(
         listener = None if user is None else lib.accounts.find(user)
         found = snapshot.radio(resolved, n=n, filters=filters, listener=listener, seed=seed)
     title = f"Radio: {' + '.join(one.name for one in resolved)}" + ("" if listener is None else f", for {listener}")
-    if out_file is not None and _wrote_only(out_file, found, title):
+    if out_file is not None and wrote_only(out_file, [one.song for one in found], title):
         return
     if as_json:
         print_json({"title": title, "songs": _rows(found)})
@@ -104,18 +104,6 @@ def radio(
     print_line(output(), f"{count(len(found), 'song')}, {format_duration(sum(one.song.seconds for one in found))}.")
     if out_file is not None:
         print_line(output(), f"Written: {out_file}")
-
-
-def _wrote_only(path: Path, found: "Sequence[Recommendation]", title: str) -> bool:
-    """Write a playlist; return whether it went to standard output, where nothing else may follow."""
-    from nearsong.library import playlist_text, write_playlist
-
-    songs = [one.song for one in found]
-    if str(path) == "-":
-        print(playlist_text(songs, "m3u8", folder=Path.cwd()), end="")
-        return True
-    write_playlist(path, songs, title=title)
-    return False
 
 
 def _rows(found: "Sequence[Recommendation]") -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from nearsong.cli.filter_options import with_filters
 from nearsong.library import Filters
 
 if TYPE_CHECKING:
-    from nearsong.library import Neighbour, Why
+    from nearsong.library import Neighbour, Seed, Snapshot, Song, Why
 
 N_EXPLAINED = 3
 """Songs that --why explains."""
@@ -64,38 +64,52 @@ def similar(
     """
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        queries = [snapshot.seed(seed, in_worker=True) for seed in seeds]
-        minus = [snapshot.seed(seed, in_worker=True) for seed in without or ()]
+        queries, minus = _resolved(snapshot, seeds), _resolved(snapshot, without or [])
         dial = dial_position(adventurous)
         neighbours = snapshot.similar(queries, n, filters, adventurousness=dial, without=minus)
-        reasons = snapshot.why(queries, [near.song for near in neighbours[:N_EXPLAINED]]) if why else []
+        reasons = _explained(snapshot, queries, neighbours) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
-    names, other_names = ([seed.name for seed in group] for group in (queries, minus))
-    if m3u is not None:
-        _write_m3u(m3u, neighbours, title=f"Similar to {names[0]}")
-        if str(m3u) == "-":
-            return
+    names = _names(queries)
+    if m3u is not None and wrote_only(m3u, [near.song for near in neighbours], f"Similar to {names[0]}"):
+        return
     if as_json:
+        minus_names = {"not": _names(minus)} if minus else {}
         songs = [neighbour.as_json() for neighbour in neighbours]
-        minus_names = {"not": other_names} if other_names else {}
-        answer = {"seeds": names, **minus_names, "metric": kind, "songs": songs}
-        print_json({**answer, "why": [reason.as_json() for reason in reasons]} if why else answer)
+        found = {"seeds": names, **minus_names, "metric": kind, "songs": songs}
+        print_json({**found, "why": [reason.as_json() for reason in reasons]} if why else found)
         return
     console = output()
-    but = f", not to {' + '.join(other_names)}" if other_names else ""
-    _print_neighbours(f"Similar to {' + '.join(names)}{but} ({METRICS[kind]})", neighbours, n, console)
+    _print_neighbours(f"{_title(queries, minus)} ({METRICS[kind]})", neighbours, n, console)
     for reason in reasons:
         _print_reason(reason, console)
 
 
-def _write_m3u(path: Path, neighbours: "Sequence[Neighbour]", title: str) -> None:
+def _title(seeds: "Sequence[Seed]", minus: "Sequence[Seed]") -> str:
+    title = f"Similar to {' + '.join(_names(seeds))}"
+    return f"{title}, not to {' + '.join(_names(minus))}" if minus else title
+
+
+def _names(seeds: "Sequence[Seed]") -> list[str]:
+    return [seed.name for seed in seeds]
+
+
+def _explained(snapshot: "Snapshot", seeds: "Sequence[Seed]", neighbours: "Sequence[Neighbour]") -> "list[Why]":
+    return snapshot.why(seeds, [near.song for near in neighbours[:N_EXPLAINED]])
+
+
+def _resolved(snapshot: "Snapshot", seeds: Sequence[str]) -> "list[Seed]":
+    return [snapshot.seed(seed, in_worker=True) for seed in seeds]
+
+
+def wrote_only(path: Path, songs: "Sequence[Song]", title: str) -> bool:
+    """Write a playlist; return whether it went to standard output, where nothing else may follow."""
     from nearsong.library import playlist_text, write_playlist
 
-    songs = [neighbour.song for neighbour in neighbours]
     if str(path) == "-":
         print(playlist_text(songs, "m3u8", folder=Path.cwd()), end="")
-    else:
-        write_playlist(path, songs, title=title)
+        return True
+    write_playlist(path, songs, title=title)
+    return False
 
 
 def _print_neighbours(title: str, neighbours: "Sequence[Neighbour]", wanted: int, console: Console) -> None:

@@ -59,6 +59,7 @@ def test_extensions_are_shown_to_anyone_and_nothing_else_is(player):
         "apiKeyAuthentication": [1],
         "formPost": [1],
         "indexBasedQueue": [1],
+        "playbackReport": [1],
         "sonicSimilarity": [1],
     }
     for name in [*METHODS, "unknown"]:

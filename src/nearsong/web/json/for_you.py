@@ -10,7 +10,7 @@ from nearsong.web.json.answers import Plays, song_json
 from nearsong.web.json.reactions import ListenerName
 from nearsong.web.json.schemas import SongId, SongOut, Strict
 
-MAX_HEARD = 1_000
+MAX_SENT_SONGS = 1_000
 """Songs of a session that a client may send; of a longer one the latest."""
 
 
@@ -31,7 +31,7 @@ class ForYouOut(BaseModel):
     notes: list[str] = Field(description="What limits the answer, in words.")
 
 
-class HeardIn(Strict):
+class RadioSongIn(Strict):
     """What a listener did with a song of the radio."""
 
     song_id: SongId
@@ -42,8 +42,8 @@ class RadioIn(Strict):
     """A radio so far; the client keeps it, not the service."""
 
     seeds: list[SongId] = Field(min_length=1, max_length=100, description="What the radio started from.")
-    heard: list[HeardIn] = Field(
-        default_factory=list, max_length=MAX_HEARD, description="In order; songs that were removed are ignored."
+    heard: list[RadioSongIn] = Field(
+        default_factory=list, max_length=MAX_SENT_SONGS, description="In order; songs that were removed are ignored."
     )
     n: int = Field(5, ge=1, le=100, description="How many songs come next.")
     filters: Filters = Field(default_factory=Filters)

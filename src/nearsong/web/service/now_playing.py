@@ -135,7 +135,9 @@ class NowPlayingBoard:
         """
         name, now = checked_listener(listener), self._clock()
         length = None if seconds is None or seconds <= 0 else min(seconds, MAX_SECONDS)
-        playing = NowPlaying(name, track, song_id, now - position, player, length)
+        playing = NowPlaying(
+            listener=name, track=track, song_id=song_id, since=now - position, player=player, seconds=length
+        )
         until = now + (DEFAULT_SECONDS if length is None else length)
         with self._lock:
             before, ends = self._playing.get(name, (None, 0.0))
