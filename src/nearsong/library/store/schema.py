@@ -30,7 +30,7 @@ import sqlalchemy as sa
 
 from nearsong.audio.tags import TAG_FIELDS
 
-VERSION = 9
+VERSION = 10
 """Of what the columns hold; to be raised by hand where their meaning changes. Columns are part of `FORMAT`."""
 
 metadata = sa.MetaData()
