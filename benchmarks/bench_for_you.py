@@ -35,7 +35,7 @@ from held_out_listeners import (
 from nearsong.experiment.dataset.dataset import Dataset
 from nearsong.experiment.dataset.synthetic import make_dataset
 from nearsong.experiment.run.protocol import make_split
-from nearsong.recommendation import OverlapScores, Taste, blended_scores, taste_scores
+from nearsong.recommendation import OverlapScores, Taste, blended_scores, taste_scores, typical_squared_distance
 from nearsong.types import FloatArray
 
 PROFILES: dict[str, dict[str, int]] = {
@@ -71,7 +71,17 @@ def mean_cosine(rows: FloatArray, weights: FloatArray) -> FloatArray:
 
 def by_taste(rows: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the scores that "for you" gives artists, (n_listeners, n_artists)."""
-    return np.array([taste_scores(rows, Taste(rows[own > 0], own[own > 0])) for own in weights])
+    typical = typical_squared_distance(rows)
+    return np.array([taste_scores(rows, Taste(rows[own > 0], own[own > 0]), typical) for own in weights])
+
+
+def by_taste_of_songs(rows: FloatArray, song_artist: npt.NDArray[np.int64], weights: FloatArray) -> FloatArray:
+    """Return the mean score of each artist's songs, as a library scores songs, (n_listeners, n_artists)."""
+    n_artists = weights.shape[1]
+    typical, n_songs = typical_squared_distance(rows), np.bincount(song_artist, minlength=n_artists)
+    of_songs = (weights / n_songs)[:, song_artist]
+    scores = [taste_scores(rows, Taste(rows[own > 0], own[own > 0]), typical) for own in of_songs]
+    return np.array([np.bincount(song_artist, own, n_artists) / n_songs for own in scores])
 
 
 # ---- artists that the model never saw
@@ -96,9 +106,11 @@ def unseen_scores(data: Any, encoders: tuple[str, ...], number: int, part: str) 
     listening = OverlapScores(population.plays)
     scores = {
         "sound, mean similarity": mean_cosine(by_sound, known),
-        "sound, taste": by_taste(by_sound, known),
+        "sound, taste of centroids": by_taste(by_sound, known),
+        "sound, taste (for you)": by_taste_of_songs(phi, artists, known),
         "listener space, mean similarity": mean_cosine(by_space, known),
-        "listener space, taste (for you)": by_taste(by_space, known),
+        "listener space, taste of centroids": by_taste(by_space, known),
+        "listener space, taste (for you)": by_taste_of_songs(embedded, artists, known),
         "popularity (looks)": np.tile(plays.sum(axis=0).astype(float), (len(rows), 1)),
         "item_knn (looks)": np.array([listening.scores(own) for own in known]),
     }

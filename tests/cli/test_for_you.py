@@ -59,7 +59,7 @@ def test_a_listener_of_whom_nothing_is_known_is_named_with_those_nearby(nearsong
 def test_a_listener_who_has_played_nothing_is_told_so(nearsong, library):
     result = nearsong("for", "zoe", "-n", 2, library=library)
     assert result.returncode == 0
-    assert "Nothing is known of what Zoe plays yet" in result.stdout
+    assert "Nothing that Zoe played is known yet" in result.stdout
 
 
 def test_recommendations_and_radio_are_written_as_playlists(nearsong, library, tmp_path):

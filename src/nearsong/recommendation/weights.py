@@ -33,10 +33,10 @@ class Worth:
         Weight that ``log(1 + skips)`` takes away.
     """
 
-    half_life_days: float = 180.0
-    untimed_age_days: float = 180.0
+    half_life_days: float = 90.0
+    untimed_age_days: float = 90.0
     heart: float = 1.0
-    skip: float = 1.0
+    skip: float = 2.0
 
 
 DEFAULT_WORTH = Worth()
@@ -95,7 +95,7 @@ def item_weights(
     Examples
     --------
     >>> item_weights([3, 0, 0], [0, 1, 0], [False, False, True], [np.nan, np.nan, 1]).round(2).tolist()
-    [1.39, -0.69, 0.0]
+    [1.39, -1.39, 0.0]
     """
     given = np.nan_to_num((np.asarray(stars, dtype=np.float64) - NEUTRAL_STARS) / 2.0)
     liked = np.asarray(hearts, dtype=np.float64) + given

@@ -5,6 +5,7 @@ import pytest
 
 import planted_library
 from nearsong.library import Filters, Query
+from nearsong.library.answers.minus_seeds import PUSH
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_minus_seeds_change_what_comes_first(library):
 def test_the_order_is_that_of_the_formula_and_distances_are_those_to_the_nearest_seed(library):
     seed, minus = library.songs()[5], library.songs()[9]
     to_seed, to_minus = distances(library, seed), distances(library, minus)
-    pushed = {song: to_seed[song] + 2 * max(to_seed[song] - to_minus[song], 0) for song in to_seed}
+    pushed = {song: to_seed[song] + PUSH * max(to_seed[song] - to_minus[song], 0) for song in to_seed}
     expected = sorted(set(pushed) - {seed.id, minus.id}, key=lambda song: (pushed[song], song))
     found = library.similar(seed, n=100, without=[minus])
     assert [one.song.id for one in found] == expected

@@ -54,7 +54,7 @@ def test_a_listener_who_has_played_nothing_gets_what_others_play_and_is_told(ask
     body = asking.get("/api/v1/for-you", params={"listener": "zoe", "n": 3}).json()
     assert (body["plays"], len(body["songs"])) == (0, 3)
     assert [one["because"] for one in body["songs"]] == [None] * 3
-    assert "Nothing is known of what zoe plays" in body["notes"][0]
+    assert "Nothing that zoe played is known yet" in body["notes"][0]
 
 
 def test_a_listener_sees_only_what_is_for_them_and_an_admin_all(make_client, played):

@@ -1,6 +1,6 @@
 """Seeds and minus seeds -> all songs in an order in which those near a minus seed sink.
 
-A song that is nearer to a minus seed than to the nearest seed is treated as farther away than it is, by twice the
+A song that is nearer to a minus seed than to the nearest seed is treated as farther away than it is, by the
 difference; other songs keep their distances. So "like A and B, not like C" changes nothing that is nearer to A or B
 than to C.
 """
@@ -14,7 +14,7 @@ from nearsong.library.answers.playlist.around_seeds import nearest_of_seeds
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.types import FloatArray
 
-PUSH = 2.0
+PUSH = 1.0
 """How much farther a song counts for each unit that it is nearer to a minus seed than to a seed."""
 
 
@@ -37,7 +37,7 @@ def pushed_distances(
     >>> songs = np.array([[0.5], [1.0], [2.0]], np.float32)
     >>> ranked, distances = pushed_distances(songs, songs[1:2] - 1, [songs[2] + 1])
     >>> ranked.tolist(), distances.tolist()
-    ([0.5, 1.0, 4.0], [0.5, 1.0, 2.0])
+    ([0.5, 1.0, 3.0], [0.5, 1.0, 2.0])
     """
     to_seeds = np.stack([np.sqrt(squared_distances(embeddings, seed)) for seed in seeds], axis=1)
     to_minus = np.min([np.sqrt(squared_distances(embeddings, point)) for point in minus], axis=0)

@@ -158,7 +158,11 @@ class _Search:
         allowed = space.all_but(self._seed_ids)
         rows = np.flatnonzero(allowed if self.allowed is None else allowed & self.allowed)
         rows = rows[np.argsort(ranked[rows], kind="stable")]
-        self.chosen = self._choose(space.ids[rows], distances[rows])
+        for n_first in (FETCH_FACTOR * (self.query.n + len(self._seed_ids)), len(rows)):
+            first = rows[:n_first]
+            self.chosen = self._choose(space.ids[first], distances[first])
+            if len(self.chosen) == self.query.n:
+                break
         self.done = True
 
     def _is_allowed(self, ids: Ids) -> Mask:

@@ -10,6 +10,7 @@ from nearsong.library.answers.recommending.recommender import Recommender
 from nearsong.library.answers.recommending.records import ForYou, Recommendation
 from nearsong.library.answers.seeds import seed_of_song
 from nearsong.library.listeners.recorded.plays import checked_listener
+from nearsong.listens import DEFAULT_USER
 from nearsong.recommendation import Worth, best_rows, nearest_liked
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
@@ -17,10 +18,10 @@ from nearsong.validation import check_count
 SONGS_PER_ARTIST = 3
 """Songs by one artist, unless there are too few others."""
 
-POPULAR_INSTEAD = "Nothing is known of what {} plays yet, so these are the songs that are played most here."
-NOTHING_YET = "Nothing is known of what {} plays yet: play some songs, or import a listening history."
+POPULAR_INSTEAD = "Nothing that {} played is known yet, so these are the songs that are played most here."
+NOTHING_YET = "Nothing that {} played is known yet: play some songs, or import a listening history."
 ONLY_DISLIKED = "So far {} only skipped songs or rated them low, so these are songs unlike those."
-TOO_FEW = "Only {} of {} songs: no others are left that {} does not know yet and that pass the filters."
+TOO_FEW = "Only {} of {} songs: no others are new to {} and pass the filters."
 
 
 def for_you(
@@ -70,9 +71,9 @@ def for_you(
         )
         for row, point in zip(rows.tolist(), because.tolist(), strict=True)
     ]
-    notes = [] if (known.weights > 0).any() else [ONLY_DISLIKED.format(name)]
+    notes = [] if (known.weights > 0).any() else [ONLY_DISLIKED.format(_in_words(name))]
     if len(songs) < n:
-        notes.append(TOO_FEW.format(len(songs), n, name))
+        notes.append(TOO_FEW.format(len(songs), n, _in_words(name)))
     return ForYou(name, songs, known.n_plays, notes)
 
 
@@ -101,4 +102,9 @@ def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, 
     most = float(plays.max(initial=0.0)) or 1.0
     songs = [Recommendation(recommender.space.songs[row], float(plays[row] / most)) for row in rows.tolist()]
     note = POPULAR_INSTEAD if songs else NOTHING_YET
-    return ForYou(listener, songs, 0, [note.format(listener)])
+    return ForYou(listener, songs, 0, [note.format(_in_words(listener))])
+
+
+def _in_words(listener: str) -> str:
+    """Return how a note names a listener; somebody without an account is the reader."""
+    return "you" if listener == DEFAULT_USER else listener

@@ -14,7 +14,7 @@ from nearsong.recommendation import Taste, best_rows, nearest_liked, strongest_r
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
-REACTION_WEIGHTS = {"played": 0.25, "liked": 1.0, "skipped": -1.0}
+REACTION_WEIGHTS = {"played": 0.5, "liked": 1.0, "skipped": -0.25}
 """What a song that the radio played is worth, compared with all seeds together."""
 
 FORGETTING = 0.9
