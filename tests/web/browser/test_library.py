@@ -161,7 +161,7 @@ def test_a_menu_opens_moves_and_closes_by_keyboard(visit, served):
     page.keyboard.press("Enter")
     expect(page.get_by_role("menuitem", name="Similar songs")).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("menuitem", name="Create playlist")).to_be_focused()
+    expect(page.get_by_role("menuitem", name="Start radio")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("menu")).to_have_count(0)
     expect(more).to_be_focused()

@@ -76,7 +76,7 @@ def test_a_body_that_is_no_json_is_the_callers_mistake(client, body):
     ],
 )
 def test_every_error_of_ours_has_its_status_and_its_kind(client, monkeypatch, error, status, kind):
-    def fail(*_arguments):
+    def fail(*_arguments, **_options):
         raise error
 
     monkeypatch.setattr(Snapshot, "similar", fail)
@@ -101,7 +101,7 @@ def test_where_a_database_is_and_what_its_driver_says_is_for_the_log(
 ):
     error = DatabaseError(f"the library /home/me (old)/x.sqlite {words}", "/home/me (old)/x.sqlite", status == 503)
 
-    def fail(*_arguments):
+    def fail(*_arguments, **_options):
         raise error
 
     monkeypatch.setattr(Snapshot, "similar", fail)

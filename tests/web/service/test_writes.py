@@ -53,6 +53,7 @@ API_WRITES: dict[str, tuple[str, str, Any]] = {
     "DELETE /api/v1/playlists/{playlist_id}": ("DELETE", "/api/v1/playlists/1", None),
     "PUT /api/v1/model": ("PUT", "/api/v1/model", {"id": 1}),
     "DELETE /api/v1/listens/{history}": ("DELETE", "/api/v1/listens/1", None),
+    "PUT /api/v1/automation": ("PUT", "/api/v1/automation", {"watch": False}),
 }
 
 ACCOUNT_WRITES: dict[str, tuple[str, str, Any]] = {
@@ -74,11 +75,13 @@ PLAYER_WRITES: dict[str, dict[str, Any]] = {
     "setRating": {"id": 1, "rating": 4},
     "savePlayQueue": {"id": [1, 2], "current": 2},
     "savePlayQueueByIndex": {"id": [1, 2], "currentIndex": 1},
+    "reportPlayback": {"mediaId": 1, "mediaType": "song", "positionMs": 2_000, "state": "playing"},
 }
 
 WITHOUT_THE_LIBRARY = {
     "POST /api/v1/playlists/draft": "makes a playlist and stores nothing",
     "POST /api/v1/playlists/export": "makes a file and stores nothing",
+    "POST /api/v1/radio": "chooses songs and stores nothing",
     "POST /api/v1/query": "analyses a file and may start a job",
     "POST /api/v1/listens": "starts a job",
     "POST /api/v1/jobs": "starts a job",

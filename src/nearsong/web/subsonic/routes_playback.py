@@ -108,10 +108,13 @@ def _note_skip(call: Call, left: NowPlaying | None) -> None:
 
 def _record_play(call: Call, song: Song, position: float) -> None:
     """Record that the current song was played, once."""
-    if call.service.now_playing.note_play(call.listener, {song.id}):
+    board = call.service.now_playing
+    playing = board.of(call.listener)
+    if playing is not None and playing.song_id == song.id and playing.was_played:
         return
     spend(call.service.play_limit, call.request, "plays")
     call.service.library.play_log.record(song.id, call.listener, time.time() - position)
+    board.note_play(call.listener, {song.id})  # only now: what was refused for a moment is reported again
 
 
 METHODS: dict[str, Method] = {"getNowPlaying": get_now_playing}
