@@ -14,6 +14,7 @@ TASK_NAMES = {"scan": "Scan", "pull": "Pull", "train": "Training"}
 NEXT_WORDS = {"scan": "scan for new music", "pull": "pull of listens", "train": "training"}
 
 _DAY_SECONDS = 86_400
+_MORNING_HOUR = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +103,8 @@ def moment(at: float, time: float) -> str:
     >>> noon = datetime(2026, 3, 1, 12).timestamp()
     >>> [moment(noon + hours * 3600, noon) for hours in (0, 1, 14, 16.5, 80)]
     ['now', 'today at 13:00', 'tonight at 02:00', 'tonight at 04:30', 'on 4 March at 20:00']
+    >>> moment(noon + 15 * 3600, noon - 9 * 3600)
+    'tomorrow at 03:00'
     """
     if at <= time:
         return "now"
@@ -110,6 +113,6 @@ def moment(at: float, time: float) -> str:
     days = (then.date() - today.date()).days
     if days == 0:
         return f"today at {clock}"
-    if days == 1 and then.hour < 7:
+    if days == 1 and then.hour < _MORNING_HOUR <= today.hour:
         return f"tonight at {clock}"
     return f"tomorrow at {clock}" if days == 1 else f"on {then.day} {then.strftime('%B')} at {clock}"

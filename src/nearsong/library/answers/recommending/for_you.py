@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import numpy.typing as npt
 
 from nearsong.library.answers.filters import FilterContext, Filters
 from nearsong.library.answers.recommending.known_songs import Ints, KnownSongs, Mask
@@ -11,7 +12,7 @@ from nearsong.library.answers.recommending.records import ForYou, Recommendation
 from nearsong.library.answers.seeds import seed_of_song
 from nearsong.library.listeners.recorded.plays import checked_listener
 from nearsong.listens import DEFAULT_USER
-from nearsong.recommendation import Worth, best_rows, nearest_liked
+from nearsong.recommendation import Taste, Worth, best_rows, nearest_liked
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
@@ -62,7 +63,7 @@ def for_you(
     space = recommender.space
     scores, taste, points = recommender.scores(known, ranked)
     rows = _best(recommender, scores, allowed, n, filters)
-    because = nearest_liked(space.embeddings[rows], taste)
+    because = _nearest_others(space.embeddings[rows], taste, rows, points)
     songs = [
         Recommendation(
             song=space.songs[row],
@@ -75,6 +76,18 @@ def for_you(
     if len(songs) < n:
         notes.append(TOO_FEW.format(len(songs), n, _in_words(name)))
     return ForYou(name, songs, known.n_plays, notes)
+
+
+def _nearest_others(embeddings: npt.NDArray[np.floating], taste: Taste, rows: Ints, points: Ints) -> Ints:
+    """Return for each song the nearest liked point of the taste, but never the song itself; -1 for none.
+
+    Songs of an artist whom a history names without titles are liked, and may be recommended.
+    """
+    nearest = nearest_liked(embeddings, taste)
+    for at in np.flatnonzero((nearest >= 0) & (points[nearest] == rows)).tolist():
+        others = Taste(taste.points, np.where(points == rows[at], 0.0, taste.weights))
+        nearest[at] = nearest_liked(embeddings[[at]], others)[0]
+    return nearest
 
 
 def _allowed(recommender: Recommender, known: KnownSongs, filters: Filters) -> Mask:
