@@ -101,7 +101,7 @@ PROFILES: dict[str, dict[str, Any]] = {
             "methods": ("listener_space",),
         },
         "anchors": {"artists": 2_500, "anchors": (500,), "dimensions": 200},
-        "training": {"artists": 16_000, "songs": 20_000, "listeners": 20_000, "dimensions": 200},
+        "training": {"artists": 16_000, "songs": 20_000, "listeners": 20_000, "dimensions": 3_900},
     },
 }
 CHOICE = {
