@@ -1,4 +1,4 @@
-"""A URL and parameters -> JSON from a server that may be slow, busy or hostile.
+"""A URL and parameters -> JSON, or a file, from a server that may be slow, busy or hostile.
 
 Everything is bounded: the size of an answer, the time that it takes, redirects, attempts and pauses. A request runs
 in a thread of its own, so that neither a server that sends a byte at a time nor a hanging name server delays Ctrl-C.
@@ -8,26 +8,32 @@ import email.utils
 import http.client
 import ipaddress
 import json
+import os
 import queue
 import random
+import secrets
 import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import SplitResult, urlencode, urljoin, urlsplit
 
 from nearsong import __version__
-from nearsong.errors import InvalidInputError, ListensError
+from nearsong.errors import InvalidInputError, ListensError, is_disk_full
 
 USER_AGENT = f"nearsong/{__version__}"
 MAX_ANSWER_BYTES = 64 << 20
 SOCKET_TIMEOUT_SECONDS = 30.0
 REQUEST_SECONDS = 120.0
-"""From name look-up to the last byte."""
+"""From name look-up to the last byte of an answer."""
+
+DOWNLOAD_SECONDS = 1_800.0
+"""The same for a file."""
 
 MAX_REDIRECTS = 5
 MAX_ATTEMPTS = 7
@@ -44,12 +50,16 @@ BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Status codes after which a request is repeated."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_OK = range(200, 300)
 _CHUNK_BYTES = 1 << 16
 
-RawAnswer = tuple[int, dict[str, str], bytes]
-"""Status, headers with names in lower case, and body."""
+RawAnswer = tuple[int, dict[str, str], bytes | None]
+"""Status, headers with names in lower case, and body, None if that was written to a file."""
 
 Pause = Callable[[float], None]
+
+Parameters = Mapping[str, str | int | Sequence[str]]
+"""Of a request; one with several values is sent several times."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class HttpJson:
         self._opener = _opener()
         self._next_at = 0.0
 
-    def get(self, path: str, parameters: Mapping[str, str | int]) -> JsonAnswer:
+    def get(self, path: str, parameters: Parameters) -> JsonAnswer:
         """Return the answer to a request, repeated while the server is busy or unreachable.
 
         Raises
@@ -110,8 +120,33 @@ class HttpJson:
         ListensError
             If all attempts fail, or the answer is unusable: too long, not JSON, or a redirect to another server.
         """
-        query = urlencode(parameters)
-        url = f"{self.url}{path}" + (f"?{query}" if query else "")
+        return self._repeated(self._address(path, parameters), REQUEST_SECONDS)
+
+    def download(self, path: str, parameters: Parameters, file: str, *, max_bytes: int) -> JsonAnswer:
+        """Write what a server sends to a new file; return its answer instead where that is JSON or an error.
+
+        Parameters
+        ----------
+        path : str
+        parameters : mapping
+        file : str
+            Written only if all of it has arrived; then the answer has no value.
+        max_bytes : int
+
+        Raises
+        ------
+        ListensError
+            If all attempts fail, or more than ``max_bytes`` come.
+        """
+        return self._repeated(self._address(path, parameters), DOWNLOAD_SECONDS, file, max_bytes)
+
+    def _address(self, path: str, parameters: Parameters) -> str:
+        query = urlencode(parameters, doseq=True)
+        return f"{self.url}{path}" + (f"?{query}" if query else "")
+
+    def _repeated(self, url: str, seconds: float, file: str = "", max_bytes: int = 0) -> JsonAnswer:
+        """Return an answer once the server is not busy."""
+        read = partial(self._read, seconds=seconds, file=file, max_bytes=max_bytes)
         reason = ""
         for attempt in range(MAX_ATTEMPTS):
             wait = self._next_at - time.monotonic()
@@ -119,7 +154,7 @@ class HttpJson:
                 self._pause(wait)
             back_off = FIRST_BACK_OFF_SECONDS * 2**attempt * random.uniform(0.5, 1.5)
             try:
-                answer = self._answer(url)
+                answer = self._answer(url, read, seconds)
             except _FailedRequestError as error:
                 reason = str(error)
                 self._wait(back_off)
@@ -130,7 +165,7 @@ class HttpJson:
             reason = self._busy_reason(answer)
             asked = _asked_seconds(answer.headers)
             if asked > MAX_WAIT_SECONDS:
-                raise ListensError(f"{self.host} asks to come back in {asked:,.0f} s; pull again then.")
+                raise ListensError(f"{self.host} asks to come back in {asked:,.0f} s; try again then.")
             self._wait(max(asked, back_off))
         raise ListensError(f"{self.host}: {reason} ({MAX_ATTEMPTS} attempts); try again later.")
 
@@ -151,12 +186,12 @@ class HttpJson:
             return "it allows no more requests for now (HTTP 429)"
         return f"it is busy or has an error (HTTP {answer.status})"
 
-    def _answer(self, url: str) -> JsonAnswer:
+    def _answer(self, url: str, read: Callable[[str], RawAnswer], seconds: float) -> JsonAnswer:
         """Return the answer of one attempt, after redirects."""
         for _ in range(MAX_REDIRECTS):
-            status, headers, body = _in_time(self._read, url)
+            status, headers, body = _in_time(read, url, seconds)
             if status not in _REDIRECTS:
-                return JsonAnswer(status, headers, self._parsed(status, body))
+                return JsonAnswer(status, headers, None if body is None else self._parsed(status, body))
             new = urljoin(url, headers.get("location", ""))
             if not _is_same_server(urlsplit(url), new):
                 raise ListensError(
@@ -166,28 +201,43 @@ class HttpJson:
             url = new
         raise ListensError(f"{self.host} redirects more than {MAX_REDIRECTS} times; check the URL.")
 
-    def _read(self, url: str) -> RawAnswer:
-        """Return status, headers and body; called in a thread."""
-        deadline = time.monotonic() + REQUEST_SECONDS
+    def _read(self, url: str, *, seconds: float, file: str, max_bytes: int) -> RawAnswer:
+        """Return status, headers and body, which goes to a file where one is named; called in a thread."""
+        deadline = time.monotonic() + seconds
         request = urllib.request.Request(url, headers=self._headers)
         with self._opener.open(request, timeout=SOCKET_TIMEOUT_SECONDS) as response:
             headers = {name.lower(): value for name, value in response.headers.items()}
             if response.status in _REDIRECTS:
                 return response.status, headers, b""
-            parts, size = [], 0
-            while piece := response.read1(_CHUNK_BYTES):
-                size += len(piece)
-                if size > MAX_ANSWER_BYTES:
-                    raise ListensError(
-                        f"{self.host} answers with more than {MAX_ANSWER_BYTES >> 20} MB; check the URL."
-                    )
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-                parts.append(piece)
-            declared = headers.get("content-length", "")
-            if declared.isdecimal() and size < int(declared[:18]):
-                raise http.client.IncompleteRead(b"")
-            return response.status, headers, b"".join(parts)
+            pieces = self._pieces(response, headers, deadline)
+            if not file or response.status not in _OK or _is_text(headers):
+                return response.status, headers, b"".join(self._limited(pieces, MAX_ANSWER_BYTES))
+            unfinished = f"{file}.{secrets.token_hex(6)}"  # an attempt that was given up may still write to its own
+            with open(unfinished, "xb") as target:
+                for piece in self._limited(pieces, max_bytes):
+                    target.write(piece)
+            os.replace(unfinished, file)
+            return response.status, headers, None
+
+    def _pieces(self, response: Any, headers: Mapping[str, str], deadline: float) -> Iterator[bytes]:
+        """Yield the body of a response; raise if it takes too long or ends too soon."""
+        size = 0
+        while piece := response.read1(_CHUNK_BYTES):
+            size += len(piece)
+            yield piece
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        declared = headers.get("content-length", "")
+        if declared.isdecimal() and size < int(declared[:18]):
+            raise http.client.IncompleteRead(b"")
+
+    def _limited(self, pieces: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+        size = 0
+        for piece in pieces:
+            size += len(piece)
+            if size > max_bytes:
+                raise ListensError(f"{self.host} answers with more than {max_bytes >> 20} MB; check the URL.")
+            yield piece
 
     def _parsed(self, status: int, body: bytes) -> Any:
         try:
@@ -245,8 +295,14 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _in_time(read: Callable[[str], RawAnswer], url: str) -> RawAnswer:
-    """Return the result of a function that runs in a thread, at the latest after `REQUEST_SECONDS`."""
+def _is_text(headers: Mapping[str, str]) -> bool:
+    """Return whether a body is JSON or XML: what servers send instead of a file that they refuse."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind.endswith(("json", "xml")) or kind.startswith("text/")
+
+
+def _in_time(read: Callable[[str], RawAnswer], url: str, seconds: float) -> RawAnswer:
+    """Return the result of a function that runs in a thread, at the latest after some seconds."""
     results: queue.SimpleQueue[RawAnswer | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
@@ -257,9 +313,9 @@ def _in_time(read: Callable[[str], RawAnswer], url: str) -> RawAnswer:
 
     threading.Thread(target=run, name="nearsong-pull", daemon=True).start()
     try:
-        result = results.get(timeout=REQUEST_SECONDS)
+        result = results.get(timeout=seconds)
     except queue.Empty:
-        raise _FailedRequestError(f"no complete answer within {REQUEST_SECONDS:.0f} s") from None
+        raise _FailedRequestError(f"no complete answer within {seconds:.0f} s") from None
     if not isinstance(result, BaseException):
         return result
     raise _translated(result, _server_of(url)) from None  # without the cause, which may name a URL with a key
@@ -273,6 +329,8 @@ def _translated(error: BaseException, host: str) -> BaseException:
         return ListensError(f"the certificate of {host} is not valid ({error.verify_message}); check the URL.")
     if isinstance(error, TimeoutError):
         return _FailedRequestError("no answer in time")
+    if isinstance(error, OSError) and is_disk_full(error):
+        return error
     if isinstance(error, OSError):
         return _FailedRequestError(f"it cannot be reached ({error.strerror or type(error).__name__})")
     if isinstance(error, (http.client.HTTPException, ValueError)):

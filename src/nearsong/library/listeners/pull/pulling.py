@@ -2,16 +2,18 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from nearsong.errors import InvalidInputError, ListensError
 from nearsong.library.listeners.pull.from_lastfm import LastfmService
 from nearsong.library.listeners.pull.from_listenbrainz import ListenBrainzService
-from nearsong.library.listeners.pull.from_subsonic import SubsonicService
+from nearsong.library.listeners.pull.from_subsonic import FORMAT, rows_of
 from nearsong.library.listeners.pull.http_json import Pause
 from nearsong.library.listeners.pull.position import PullPosition
 from nearsong.library.listeners.pull.services import MAX_HEARTS, ListenService, checked_name
+from nearsong.library.listeners.pull.subsonic_server import SubsonicServer
 from nearsong.library.listeners.pull.walk import READ_ERRORS, Reached, Walk, blocks_of
 from nearsong.library.store import Store
 from nearsong.listens.blocks import BlockBuilder, RowCounts
@@ -25,7 +27,7 @@ LISTEN_SERVICES: dict[str, Callable[..., ListenService]] = {
 }
 """Name -> service with the listens of a user; `subsonic` has counts instead."""
 
-SUBSONIC = "subsonic"
+SUBSONIC = FORMAT
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def pull_listens(
     """
     listener = None if user is None else checked_name(user, "the listener (--user)")
     if service == SUBSONIC:
-        return _pull_counts(store, SubsonicService(url or "", name, pause=pause), listener, reached)
+        server = SubsonicServer(url or "", name, pause=pause)
+        return store_counts(store, server, _rows(server.songs(), reached), listener)
     if service not in LISTEN_SERVICES:
         raise InvalidInputError(f"{service!r} is not a service; use {', '.join([*LISTEN_SERVICES, SUBSONIC])}.")
     return _pull_events(store, LISTEN_SERVICES[service](name or "", url, pause=pause), listener, reached, note)
@@ -166,15 +169,27 @@ def _hearts(service: ListenService, listener: str, counts: RowCounts, note: Note
     return blocks[0] if blocks else None
 
 
-def _pull_counts(store: Store, service: SubsonicService, listener: str | None, reached: Reached) -> PullReport:
-    """Replace what was stored of a server by what it knows now."""
+def _rows(pages: Iterable[list[dict[str, Any]]], reached: Reached) -> list[ListenRow]:
+    rows: list[ListenRow] = []
+    for page in pages:
+        rows += [row for song in page for row in rows_of(song)]
+        reached(len(rows), 0)
+    return rows
+
+
+def store_counts(
+    store: Store, service: SubsonicServer, rows: list[ListenRow], listener: str | None = None
+) -> PullReport:
+    """Replace what was stored of a server by what it knows now.
+
+    Raises
+    ------
+    ListensError
+        If there are no rows.
+    """
     store.listens.sweep()
     listener = listener or service.user
     builder = _builder(service.name, listener)
-    rows: list[ListenRow] = []
-    for page in service.songs():
-        rows += [row for song in page for row in service.rows(song)]
-        reached(len(rows), 0)
     rows.sort(key=lambda row: (row.artist, row.title, row.recording_mbid, row.action))  # servers list in any order
     blocks = blocks_of(builder, rows, listener)
     hearts = sum(row.action == Action.HEART for row in rows)
@@ -187,7 +202,7 @@ def _pull_counts(store: Store, service: SubsonicService, listener: str | None, r
     same = next((history for history in histories if history.fingerprint == fingerprint), None)
     n_new, source = 0, same.id if same else None
     if same is None:
-        earlier = [old.id for old in histories if old.name == service.name and old.format == service.format]
+        earlier = [old.id for old in histories if old.name == service.name and old.format == FORMAT]
         source, n_new = _replace(store, service, fingerprint, blocks, earlier), builder.counts.read
     return PullReport(
         name=service.name,
@@ -201,10 +216,10 @@ def _pull_counts(store: Store, service: SubsonicService, listener: str | None, r
 
 
 def _replace(
-    store: Store, service: SubsonicService, fingerprint: str, blocks: Sequence[ListenBlock], earlier: Sequence[int]
+    store: Store, service: SubsonicServer, fingerprint: str, blocks: Sequence[ListenBlock], earlier: Sequence[int]
 ) -> int:
     """Store blocks as a history instead of earlier ones, in one step; return its id."""
-    writer = store.listens.begin(service.name, fingerprint, service.format, "counts")
+    writer = store.listens.begin(service.name, fingerprint, FORMAT, "counts")
     try:
         for block in blocks:
             writer.add(block)
