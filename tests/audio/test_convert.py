@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from ffmpeg_files import write_ffmpeg
 from nearsong.audio import load_audio
-from nearsong.audio.convert import BIT_RATES, AudioFormat, ConversionResult, convert_file, mp3_format
+from nearsong.audio.conversion.convert import ConversionResult, convert_file
+from nearsong.audio.conversion.forms import BIT_RATES, HEAD_BYTES, AudioFormat, expected_mp3_bytes, mp3_format
 from nearsong.audio.downmix import default_channels, downmix, weights
 from nearsong.errors import (
     AudioError,
@@ -288,3 +290,44 @@ def test_a_full_disk_is_no_fault_of_the_file(make_sound):
     with open(path, "rb", buffering=0) as file:
         done = convert_file(str(path), identity_of(file), "/dev/full", FLAC, 600.0, 10**9)
     assert done.write_error == "No space left on device"
+
+
+# ---- the length of an MP3, and songs without gaps
+
+
+def decoded_samples(path: str) -> int:
+    """Return how many samples FFmpeg plays, strictly: without those that the file says to leave out."""
+    with av.open(path) as file:
+        return sum(frame.samples for frame in file.decode(audio=0))
+
+
+@pytest.mark.parametrize("rate", [44_100, 48_000, 22_050])
+@pytest.mark.parametrize("kbit", [32, 320])
+def test_the_length_of_an_mp3_is_known_from_its_first_bytes(tmp_path, rate, kbit):
+    path, target, seconds = tmp_path / "song.wav", f"{tmp_path}/song.mp3", 1.5
+    soundfile.write(path, tone(rate, seconds), rate)
+    with open(path, "rb", buffering=0) as file:
+        facts = identity_of(file)
+    convert_file(path, facts, target, AudioFormat(kbit), 60.0, 10**9, seconds)
+    data = Path(target).read_bytes()
+    assert len(data) == expected_mp3_bytes(data[:HEAD_BYTES], seconds)
+    assert decoded_samples(target) == seconds * rate
+    soundfile.write(path, tone(rate, 2 * seconds), rate)  # twice as long as is known
+    with open(path, "rb", buffering=0) as file:
+        facts = identity_of(file)
+    convert_file(path, facts, target, AudioFormat(kbit), 60.0, 10**9, seconds)
+    assert decoded_samples(target) == 2 * seconds * rate
+
+
+@pytest.mark.parametrize("head", [b"", b"ID3", b"ID3\x04\0\0\0\0\0\x05" + bytes(4000), b"\xff" * 4096])
+def test_other_bytes_are_not_the_beginning_of_an_mp3(head):
+    assert expected_mp3_bytes(head, 60.0) is None
+
+
+def test_a_song_can_be_converted_from_a_second_on(tmp_path):
+    path, rate = tmp_path / "song.wav", 48_000
+    soundfile.write(path, tone(rate, 2.5), rate)
+    for form in (AudioFormat(start=1), AudioFormat(96, start=1, is_opus=True)):
+        done, target = converted(path, form)
+        assert done.seconds == 1.5
+        assert decoded_samples(target) == 1.5 * rate

@@ -26,7 +26,8 @@ REPORT = """
 import json, sys
 import av
 from nearsong.audio import load_audio
-from nearsong.audio.convert import AudioFormat, convert_file
+from nearsong.audio.conversion.convert import convert_file
+from nearsong.audio.conversion.forms import AudioFormat
 from nearsong.guarded_file import identity_of
 from nearsong.audio.write import write_audio
 

@@ -30,7 +30,11 @@ from tag_bombs import id3_tag, with_id3_bomb, with_sparse_ape_tag
 
 RECORDING = "0b1e1a2c-5c11-4f0f-9d4e-1c2f5d3e4a55"
 ARTIST = "83d91898-7763-47d7-b03b-b92132375c47"
-FULL = Tags("Sigur Rós", "Svefn-g-englar", "Ágætis byrjun", "Post-Rock", 1999, RECORDING, ARTIST, track_number=2)
+FULL = Tags(
+    "Sigur Rós", "Svefn-g-englar", "Ágætis byrjun", "Post-Rock", 1999, RECORDING, ARTIST, track_number=2,
+    disc_number=1, album_artist="Various Artists", is_compilation=True,
+    track_gain=-7.03, track_peak=0.988312, album_gain=0.0, album_peak=1.02,
+)  # fmt: skip
 
 FORMATS = {
     "mp3": ("MP3", "MPEG_LAYER_III"),
@@ -85,6 +89,9 @@ def test_what_was_written_is_read_in_every_format(make, kind):
     tags, seconds = read_tags_and_length(path)
     assert tags == FULL
     assert seconds == pytest.approx(0.5, abs=0.11)
+    assert 8 <= tags.bit_rate <= 1600
+    assert tags.channels == 1
+    assert tags.sample_rate in (None, 44_100, 48_000)  # Opus declares none
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -166,6 +173,44 @@ def test_the_albums_artist_stands_in_for_a_missing_one_only(make, tmp_path, of_t
     assert read_tags(path, tmp_path).artist == "Guest"
 
 
+@pytest.mark.parametrize("peak", [0.0, 0.75])
+def test_the_gains_of_id3s_own_frame_are_those_of_replaygain(make, peak):
+    path = make("x.mp3")
+    frames = id3.ID3()
+    frames.add(id3.RVA2(desc="track", channel=1, gain=-6.5, peak=peak))
+    frames.add(id3.RVA2(desc="album", channel=1, gain=-5.25, peak=peak))
+    frames.save(path)
+    tags = read_tags(path)
+    assert (tags.track_gain, tags.album_gain) == (-6.5, -5.25)
+    assert tags.track_peak == tags.album_peak == (peak or None)
+    frames.add(id3.TXXX(encoding=3, desc="replaygain_track_gain", text=["-7.00 dB"]))
+    frames.save(path)
+    assert read_tags(path).track_gain == -7.0
+
+
+def test_the_gains_of_opus_are_fixed_point_numbers_to_another_reference(make):
+    path = make("x.opus")
+    file = mutagen.File(path)
+    file["R128_TRACK_GAIN"] = str(-7 * 256)
+    file["R128_ALBUM_GAIN"] = "loud"
+    file["REPLAYGAIN_TRACK_GAIN"] = "+9.00 dB"
+    file["REPLAYGAIN_ALBUM_GAIN"] = "-3.00 dB"
+    file.save()
+    tags = read_tags(path)
+    assert (tags.track_gain, tags.album_gain) == (-2.0, -3.0)
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "1e3", "-600 dB", "9" * 400, "-", ""])
+def test_a_gain_that_cannot_be_is_none(make, text):
+    path = make("x.flac")
+    file = mutagen.File(path)
+    file["replaygain_track_gain"] = file["replaygain_track_peak"] = text
+    file["discnumber"] = "99999999999"
+    file.save()
+    tags = read_tags(path)
+    assert (tags.track_gain, tags.track_peak, tags.disc_number) == (None, None, None)
+
+
 def test_missing_fields_alone_come_from_the_path(make, tmp_path):
     path = make("Folder Artist/Folder Album (2003)/02 - Name.mp3")
     write_tags(path, Tags(artist="Said", recording_mbid=RECORDING))
@@ -224,6 +269,7 @@ def test_a_damaged_file_has_tags_or_a_guess_but_never_raises(make, kind, tmp_pat
         tags, seconds = read_tags_and_length(path, tmp_path)
         assert tags.title
         assert seconds is None or seconds > 0
+        assert all(value is None or value > 0 for value in (tags.bit_rate, tags.sample_rate, tags.channels))
 
 
 @pytest.mark.parametrize(

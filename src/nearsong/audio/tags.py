@@ -1,10 +1,9 @@
-"""An audio file -> its tags, completed from its path: artist, title, album, genre, year, MBIDs.
+"""An audio file -> its tags, completed from its path, and what its header declares.
 
 Reading never raises, so that a damaged file cannot end a scan: it has no tags.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
@@ -17,50 +16,21 @@ from mutagen.asf import ASFTags
 from mutagen.mp4 import AtomDataType, MP4FreeForm, MP4Tags
 
 from nearsong.audio.headers.tag_file import TagFile, opened_for_tags
+from nearsong.audio.headers.tag_values import gain_in, gain_of_r128, is_yes, mbid_in, number_in, peak_in, year_in
 from nearsong.errors import UnreadableAudioError
 from nearsong.names import clean_text
 from nearsong.path_names import is_various_artists, names_in_path
-
-_YEAR = re.compile(r"(?<!\d)((?:1[5-9]|2[01])\d\d)(?:(?=\d{4}(?!\d))|(?!\d))")
-_NUMBER = re.compile(r"[0-9]{1,9}")
-_MBID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def year_in(text: str) -> int | None:
-    """Return the year in a date.
-
-    Examples
-    --------
-    >>> [year_in(text) for text in ("2011-05-01", "20110501", "1.5.2011", "2011", "unknown")]
-    [2011, 2011, 2011, 2011, None]
-    """
-    found = _YEAR.search(text)
-    return int(found[1]) if found else None
-
-
-def number_in(text: str) -> int | None:
-    """Return the first number of a text, such as that of "3/12" or of MP4's "(3, 12)".
-
-    Examples
-    --------
-    >>> [number_in(text) for text in ("03", "3/12", "(3, 12)", "A3", "")]
-    [3, 3, 3, 3, None]
-    """
-    found = _NUMBER.search(text)
-    return int(found[0]) if found else None
-
-
-def _mbid(text: str) -> str:
-    found = _MBID.search(text.lower())
-    return found[0] if found else ""
 
 
 def _text(text: str) -> str:
     return text
 
 
+Value = str | int | float | None  # bool is an int
+
+
 def tag(
-    default: str | int | None,
+    default: Value,
     *,
     id3: tuple[str, ...] = (),
     mp4: tuple[str, ...] = (),
@@ -74,7 +44,7 @@ def tag(
 
     Parameters
     ----------
-    default : str, int or None
+    default : str, int, float, bool or None
         Its value where a file says nothing.
     id3, mp4, asf, comments : tuple of str
         Names of the field in each kind of tags; the first that has a value is used, and the first is written.
@@ -89,6 +59,25 @@ def tag(
     return field(default=default, metadata={"names": names, "parse": parse, "searched": searched, "listed": listed})
 
 
+def replaygain(name: str, parse: Callable[[str], Any]) -> Any:
+    """Declare a field of `Tags` that is a value of ReplayGain, which has the same name in every kind of tags."""
+    full = f"replaygain_{name}"
+    scope, _, kind = name.partition("_")
+    return tag(
+        None,
+        id3=(f"TXXX:{full.upper()}", f"RVA2:{scope}:{kind}"),
+        mp4=(f"----:com.apple.iTunes:{full}",),
+        asf=(full,),
+        comments=(full,),
+        parse=parse,
+    )
+
+
+def declared() -> Any:
+    """Declare a field of `Tags` that the header of the sound gives: not a tag, so that it is not compared."""
+    return field(default=None, compare=False, metadata={"searched": False, "listed": False})
+
+
 @dataclass(frozen=True, slots=True)
 class Tags:
     """The tags of a file; empty where unknown. The fields are the table of all song fields.
@@ -101,10 +90,21 @@ class Tags:
         As in the file, or guessed from its path.
     year : int or None
         Year of the release.
-    track_number : int or None
-        Number of the song on its album.
     recording_mbid, artist_mbid : str
         MusicBrainz identifiers of the recording and of the (first) artist.
+    track_number, disc_number : int or None
+        Number of the song on its disc, and of the disc.
+    album_artist : str
+        Who released the album, if the file says so; perhaps "Various Artists".
+    is_compilation : bool
+        Whether the file says that its album has songs of several artists.
+    track_gain, album_gain : float or None
+        ReplayGain: decibels to add so that all songs, or all albums, are equally loud.
+    track_peak, album_peak : float or None
+        Highest sample; 1 is full scale.
+    bit_rate : int or None
+        Kilobits in a second of the file.
+    sample_rate, channels : int or None
     """
 
     artist: str = tag(
@@ -127,7 +127,7 @@ class Tags:
         mp4=("----:com.apple.iTunes:MusicBrainz Track Id",),
         asf=("MusicBrainz/Track Id",),
         comments=("musicbrainz_trackid",),
-        parse=_mbid,
+        parse=mbid_in,
         listed=False,
     )
     artist_mbid: str = tag(
@@ -136,7 +136,7 @@ class Tags:
         mp4=("----:com.apple.iTunes:MusicBrainz Artist Id",),
         asf=("MusicBrainz/Artist Id",),
         comments=("musicbrainz_artistid",),
-        parse=_mbid,
+        parse=mbid_in,
         listed=False,
     )
     track_number: int | None = tag(
@@ -147,6 +147,27 @@ class Tags:
         comments=("tracknumber", "track"),
         parse=number_in,
     )
+    disc_number: int | None = tag(
+        None, id3=("TPOS",), mp4=("disk",), asf=("WM/PartOfSet",), comments=("discnumber", "disc"), parse=number_in
+    )
+    album_artist: str = tag(
+        "",
+        id3=("TPE2",),
+        mp4=("aART",),
+        asf=("WM/AlbumArtist",),
+        comments=("albumartist", "album artist", "album_artist"),
+        searched=True,
+    )
+    is_compilation: bool = tag(
+        False, id3=("TCMP",), mp4=("cpil",), asf=("WM/IsCompilation",), comments=("compilation",), parse=is_yes
+    )
+    track_gain: float | None = replaygain("track_gain", gain_in)
+    track_peak: float | None = replaygain("track_peak", peak_in)
+    album_gain: float | None = replaygain("album_gain", gain_in)
+    album_peak: float | None = replaygain("album_peak", peak_in)
+    bit_rate: int | None = declared()
+    sample_rate: int | None = declared()
+    channels: int | None = declared()
 
 
 TAG_FIELDS = fields(Tags)
@@ -155,12 +176,10 @@ TAG_FIELDS = fields(Tags)
 LISTED_FIELDS = tuple(field.name for field in TAG_FIELDS if field.metadata["listed"])
 SEARCHED_FIELDS = tuple(field.name for field in TAG_FIELDS if field.metadata["searched"])
 
-_ALBUM_ARTIST = {  # stands in for a missing artist
-    "id3": ("TPE2",),
-    "mp4": ("aART",),
-    "asf": ("WM/AlbumArtist",),
-    "comments": ("albumartist", "album artist", "album_artist"),
-}
+_WRITTEN_FIELDS = tuple(field for field in TAG_FIELDS if "names" in field.metadata)
+
+MAX_DECLARED = {"bit_rate": 100_000, "sample_rate": 1_000_000, "channels": 64}
+"""Larger values of a header are not believed."""
 
 
 TAGS_TOO_LARGE = "damaged (its tags are too large to be read); what is readable of them was used."
@@ -209,21 +228,38 @@ def read_tags_and_length(
     except OSError:  # a file that cannot be opened has no tags
         pass
     guess = guess_from_path(path, root)
-    missing = {field.name: getattr(guess, field.name) for field in TAG_FIELDS if not getattr(tags, field.name)}
+    missing = {field.name: getattr(guess, field.name) for field in TAG_FIELDS if _is_empty(getattr(tags, field.name))}
     return replace(tags, **missing), seconds
 
 
 def _read(file: TagFile) -> tuple[Tags, float | None]:
     """Return the tags in a file and the length that it declares; what cannot be read is left out."""
     tags, seconds = Tags(), None
+    header: dict[str, Any] = {}
     try:
         found: Any = mutagen.File(file)
         if found is not None:
             seconds = _length(found)
+            header = _declared(found.info, file.size, seconds)
             tags = _parse(found.tags)
     except Exception:  # a damaged file may raise anything in the parser
         pass
-    return (tags if tags != Tags() else _read_foreign_tags(file)), seconds
+    return replace(tags if tags != Tags() else _read_foreign_tags(file), **header), seconds
+
+
+def _is_empty(value: Value) -> bool:
+    return value is None or value == "" or value is False
+
+
+def _declared(info: Any, size: int, seconds: float | None) -> dict[str, Any]:
+    """Return what the header of the sound declares; without a bit rate, as Opus, its mean."""
+    bits = getattr(info, "bitrate", 0) or (size * 8 / seconds if seconds else 0)
+    values = {
+        "bit_rate": bits / 1000,
+        "sample_rate": getattr(info, "sample_rate", 0),
+        "channels": getattr(info, "channels", 0),
+    }
+    return {name: round(value) for name, value in values.items() if 1 <= value <= MAX_DECLARED[name]}
 
 
 def _length(file: Any) -> float | None:
@@ -257,22 +293,33 @@ def _parse(tags: Any) -> Tags:
     values: dict[str, Any] = {}
     for key in tags.keys():  # noqa: SIM118  (ASF and APE tags are not plain mappings)
         values.setdefault(key.lower(), tags[key])
+    _add_gains(values)
     kind = _format_of(tags)
 
     def first(names: tuple[str, ...], parse: Callable[[str], Any], default: Any) -> Any:
         parsed = (parse(text) for name in names for text in _texts(values.get(name.lower())) if text)
-        return next((value for value in parsed if value), default)
+        return next((value for value in parsed if not _is_empty(value)), default)
 
     parsed_tags = Tags(
         **{
             field.name: first(field.metadata["names"][kind], field.metadata["parse"], field.default)
-            for field in TAG_FIELDS
+            for field in _WRITTEN_FIELDS
         }
     )
-    if not parsed_tags.artist:
-        album_artist = first(_ALBUM_ARTIST[kind], _text, "")
-        parsed_tags = replace(parsed_tags, artist="" if is_various_artists(album_artist) else album_artist)
+    if not parsed_tags.artist and not is_various_artists(parsed_tags.album_artist):  # it stands in
+        parsed_tags = replace(parsed_tags, artist=parsed_tags.album_artist)
     return parsed_tags
+
+
+def _add_gains(values: dict[str, Any]) -> None:
+    """Add what ID3's RVA2 frames and the gains of Opus mean under the names of ReplayGain."""
+    for scope in ("track", "album"):
+        volume = values.get(f"rva2:{scope}")
+        if isinstance(volume, id3.RVA2):
+            values[f"rva2:{scope}:gain"] = f"{volume.gain:.6f}"  # type: ignore[attr-defined]
+            values[f"rva2:{scope}:peak"] = f"{volume.peak:.6f}"  # type: ignore[attr-defined]
+        for text in _texts(values.get(f"r128_{scope}_gain")):
+            values[f"replaygain_{scope}_gain"] = gain_of_r128(text) or values.get(f"replaygain_{scope}_gain")
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -317,9 +364,10 @@ def write_tags(path: str | os.PathLike[str], tags: Tags) -> None:
         if file.tags is None:
             file.add_tags()
         kind = _format_of(file.tags)
-        for field in TAG_FIELDS:
+        for field in _WRITTEN_FIELDS:
             value = getattr(tags, field.name)
-            _put(file.tags, field.metadata["names"][kind], clean_text(str(value)) if value else "")
+            text = "" if _is_empty(value) else "1" if value is True else clean_text(str(value))
+            _put(file.tags, field.metadata["names"][kind], text)
         file.save()
     except Exception as error:
         reason = str(error) or type(error).__name__
@@ -340,8 +388,10 @@ def _put(tags: Any, keys: tuple[str, ...], text: str) -> None:
         tags.add(id3.TXXX(encoding=3, desc=rest, text=[text]))  # type: ignore[no-untyped-call]
     elif kind == "----":
         tags[keys[0]] = [MP4FreeForm(text.encode(), AtomDataType.UTF8)]  # type: ignore[no-untyped-call]
-    elif keys[0] == "trkn":
+    elif keys[0] in ("trkn", "disk"):
         tags[keys[0]] = [(int(text), 0)]
+    elif keys[0] == "cpil":
+        tags[keys[0]] = True
     elif keys[0] in id3.Frames:
         tags.add(id3.Frames[keys[0]](encoding=3, text=[text]))
     else:

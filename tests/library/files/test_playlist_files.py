@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library.files.playlist_files import playlist_text, write_playlist
+from nearsong.library.files.playlist_files import folder_of_songs, playlist_text, write_playlist
 from nearsong.library.records import Song
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.listens.playlists.m3u8 import write_m3u8
@@ -54,6 +54,23 @@ def entries(playlist):
         else:
             found.append(os.fsencode(playlist.parent / line))
     return found
+
+
+@pytest.mark.parametrize(
+    ("paths", "folders", "expected"),
+    [
+        (["/m/a.mp3", "/m/x/b.mp3"], ["/m"], "/m"),
+        (["/m/a.mp3"], ["/m", "/music"], "/m"),
+        (["/m/a.mp3", "/m/x/b.mp3"], ["/m", "/m/x"], "/m"),  # the outermost folder, as it is copied
+        (["/d/one/a.mp3", "/d/two/b.mp3"], ["/d/one", "/d/two", "/d/three"], "/d"),
+        (["/elsewhere/a.mp3"], ["/m"], None),
+        (["/m/a.mp3", "/elsewhere/a.mp3"], ["/m"], None),
+        (["/music2/a.mp3"], ["/music"], None),
+        ([], ["/m"], None),
+    ],
+)
+def test_the_folder_of_a_playlists_songs_is_the_one_to_copy(paths, folders, expected):
+    assert folder_of_songs([Listed(path) for path in paths], folders) == expected
 
 
 # M3U8

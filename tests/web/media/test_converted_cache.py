@@ -6,8 +6,8 @@ import shutil
 import stat
 
 import foreign_music
-from foreign_music import address_of, left_in
-from nearsong.audio.convert import AudioFormat
+from foreign_music import address_of, complete, left_in
+from nearsong.audio.conversion.forms import AudioFormat
 from nearsong.audio.workers import AudioWorkers
 from nearsong.temporary import CONVERTED_PREFIX as PREFIX
 from nearsong.web.media.converted import Conversions
@@ -18,15 +18,14 @@ from nearsong.web.media.converted import Conversions
 def test_what_was_made_serves_again_and_goes_with_the_service(make_client, foreign, temporary, held):
     held.gate.set()
     client = make_client(foreign)
-    first = client.get(address_of(foreign, "AIFF")).content
+    first = complete(client, address_of(foreign, "AIFF")).content
     assert client.get(address_of(foreign, "AIFF")).content == first
     assert held.begun == ["AIFF"]
-    (folder,) = temporary.iterdir()
-    assert folder.name.startswith(PREFIX)
+    (folder,) = temporary.glob(f"{PREFIX}*")  # the first worker of a process has a folder of its own
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert len(left_in(temporary)) == 1
+    assert len(left_in(folder)) == 1
     client.close()
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
 def test_what_was_asked_for_longest_ago_makes_space(make_client, foreign, temporary, held):
@@ -50,15 +49,15 @@ def test_what_was_asked_for_longest_ago_makes_space(make_client, foreign, tempor
 def test_what_is_being_sent_is_sent_to_its_end_though_it_is_removed(make_client, foreign, temporary):
     client = make_client(foreign)
     conversions = client.service.conversions
-    complete = client.get(address_of(foreign, "AIFF")).content
+    made = complete(client, address_of(foreign, "AIFF")).content
     song = client.service.snapshot.song(foreign_music.number_of(foreign, "AIFF"))
     with asyncio.run(conversions.open_converted(song, foreign.open_file(song), AudioFormat())) as stored:
         for path in temporary.rglob("*.flac"):
             path.unlink()
-        assert stored.read() == complete
-    assert client.get(address_of(foreign, "AIFF")).content == complete  # made again
+        assert stored.file.read() == made
+    assert complete(client, address_of(foreign, "AIFF")).content == made  # made again
     shutil.rmtree(next(temporary.iterdir()))
-    assert client.get(address_of(foreign, "AIFF")).content == complete
+    assert complete(client, address_of(foreign, "AIFF")).content == made
 
 
 def test_a_worker_writes_to_a_new_private_file_whose_name_nobody_can_guess(
@@ -152,8 +151,8 @@ def test_a_worker_that_is_killed_costs_one_answer_and_leaves_nothing(make_client
 
 def test_two_services_leave_each_others_folders_alone(make_client, foreign, temporary):
     first, second = make_client(foreign), make_client(foreign)
-    sound = first.get(address_of(foreign, "AIFF")).content
-    assert second.get(address_of(foreign, "AIFF")).content == sound
+    sound = complete(first, address_of(foreign, "AIFF")).content
+    assert complete(second, address_of(foreign, "AIFF")).content == sound
     assert len(list(temporary.iterdir())) == 2
     third = make_client(foreign)  # sweeps when it starts
     third.close()

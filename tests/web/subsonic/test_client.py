@@ -67,7 +67,12 @@ def test_the_client_learns_what_the_service_can(play):
     async def session(connection):
         extensions = {one.name for one in await connection.get_open_subsonic_extensions()}
         ours = {Extensions.SONIC_SIMILARITY, Extensions.FORM_POST, Extensions.API_KEY_AUTHENTICATION}
-        assert extensions == ours | {Extensions.INDEX_BASED_QUEUE, Extensions.PLAYBACK_REPORT}
+        assert extensions == ours | {
+            Extensions.INDEX_BASED_QUEUE,
+            Extensions.PLAYBACK_REPORT,
+            Extensions.SONG_LYRICS,
+            Extensions.TRANSCODE_OFFSET,
+        }
         user = await connection.get_user("anyone")
         assert (user.username, user.stream_role, user.playlist_role, user.admin_role) == ("anyone", True, True, False)
         assert (await connection.get_license())["license"]["valid"] is True
@@ -172,8 +177,10 @@ def test_the_client_gets_a_cover_in_the_size_it_asks_for(play, own_server, tmp_p
                 (tmp_path / "cover").write_bytes(await response.read())
                 with Image.open(tmp_path / "cover") as picture:
                     assert picture.size == (128, 128)
-            with pytest.raises(DataNotFoundError, match="has no cover"):
-                await connection.get_cover_art("20")
+            drawn = await connection.get_cover_art("20", size=100)
+            (tmp_path / "drawn").write_bytes(await drawn.read())
+            with Image.open(tmp_path / "drawn") as picture:
+                assert (picture.format, picture.size) == ("JPEG", (128, 128))
 
         play(session)
     finally:

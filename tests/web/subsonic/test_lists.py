@@ -7,7 +7,7 @@ import pytest
 
 import music_library
 from nearsong.web.subsonic.records import timestamp
-from nearsong.web.subsonic.routes_lists import ALBUM_LISTS
+from nearsong.web.subsonic.routes.lists import ALBUM_LISTS
 from rest_server import ids, playing
 
 N_SONGS = music_library.N_ARTISTS * music_library.SONGS_EACH
@@ -140,7 +140,8 @@ def test_a_path_leads_from_song_to_song_with_similarities_to_its_start(player):
     assert (found[0], found[-1], len(found), len(set(found))) == (1, 72, 8, 8)
     space = player.snapshot.space
     embeddings = np.stack([space.embeddings[space.row_of[one]] for one in found]).astype(np.float64)
-    expected = space.calibration.similarity(np.linalg.norm(embeddings - embeddings[0], axis=1))
+    similarity = space.calibration.similarity(np.linalg.norm(embeddings - embeddings[0], axis=1))
+    expected = space.calibration.closeness(similarity)
     assert [match["similarity"] for match in path] == pytest.approx(expected.tolist())
     assert path[0]["similarity"] == 1
 

@@ -32,13 +32,15 @@ class TagFile:
     ----------
     name : str
         The path; mutagen looks at its extension.
+    size : int
+        Bytes of the file.
     has_refused : bool
         Whether more was asked for than the limits allow.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
-        self._size = os.fstat(file.fileno()).st_size
+        self.size = os.fstat(file.fileno()).st_size
         self.name = name
         self.has_refused = False
         self.seek, self.tell = file.seek, file.tell
@@ -51,7 +53,7 @@ class TagFile:
 
     def read(self, size: int | None = -1) -> bytes:
         """Read bytes; raise an OSError if all reads together would exceed the limit."""
-        present = max(0, self._size - self._file.tell())
+        present = max(0, self.size - self._file.tell())
         size = present if size is None or size < 0 else min(size, present)
         if size > self._left:
             self.has_refused = True

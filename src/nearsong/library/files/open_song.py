@@ -18,6 +18,7 @@ from nearsong.guarded_file import leads_within, open_regular
 from nearsong.library.files.find import MAX_MODIFIED_NS
 from nearsong.library.records import Song
 from nearsong.library.store import Store
+from nearsong.path_names import STREAMED_PREFIX, is_streamed
 
 
 def open_song_file(store: Store, song: Song) -> FileIO:
@@ -39,6 +40,9 @@ def open_song_file(store: Store, song: Song) -> FileIO:
     NoSuchSongError
         If the file does not exist or is not the one that was scanned.
     """
+    if is_streamed(song.path):
+        server = song.path.removeprefix(STREAMED_PREFIX).partition("/")[0]
+        raise NoSuchSongError(f"the file of song {song.id} is on the server {server}; play it there.")
     try:
         file = open_regular(song.path)
     except OSError:

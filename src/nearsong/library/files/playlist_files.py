@@ -1,7 +1,7 @@
 """An ordered list of songs -> a playlist file, or its text, in any format of :mod:`nearsong.listens.playlists`."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from nearsong.atomic_write import atomic_write
@@ -46,6 +46,26 @@ def write_playlist(path: str | os.PathLike[str], songs: Iterable[ListedSong], ti
             f"{readable(str(path))} cannot be written ({error.strerror}); choose another file or folder."
         ) from error
     return path
+
+
+def folder_of_songs(songs: Collection[ListedSong], folders: Collection[str]) -> str | None:
+    """Return the scanned folder that some songs are in; of several, the folder above them; None if there is none.
+
+    A playlist in it can have relative paths, which hold on a phone too, wherever it keeps a copy of the folder.
+    """
+    starts = {folder: os.path.join(folder, "") for folder in folders}
+    inside = {
+        folder
+        for folder in starts
+        if any(song.path.startswith(starts[folder]) for song in songs)
+        and not any(starts[folder].startswith(start) for other, start in starts.items() if other != folder)
+    }
+    if not inside or not all(song.path.startswith(tuple(starts.values())) for song in songs):
+        return None
+    try:
+        return os.path.commonpath(sorted(inside))
+    except ValueError:  # on different drives
+        return None
 
 
 def playlist_text(

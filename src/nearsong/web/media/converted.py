@@ -1,11 +1,11 @@
 """Songs that browsers cannot play, or that players want smaller -> converted once, cached and sent.
 
-A song is converted in a worker process, once however many requests wait for it. Results are cached in a private
-folder: the least recently used go when it is full, and all of them with the service. A waiting request holds no
-thread, and one that disconnects frees its slot in the queue.
+A song is converted in a worker process, once however many requests want it, and sent while it is made. Results are
+cached in a private folder: the least recently used go when it is full, and all of them with the service. A request
+that waits holds no thread. What nobody wants any more is finished for the cache, unless another song waits for the
+worker: then it is given up.
 """
 
-import asyncio
 import contextlib
 import hashlib
 import logging
@@ -13,15 +13,16 @@ import os
 import shutil
 import tempfile
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 
+import anyio
 from cachetools import LRUCache
 
 from nearsong.atomic_write import UNFINISHED_SUFFIX
-from nearsong.audio.convert import ENCODER_VERSION, AudioFormat, ConversionResult, convert_file
+from nearsong.audio.conversion.convert import ConversionResult, convert_file
+from nearsong.audio.conversion.forms import ENCODER_VERSION, HEAD_BYTES, AudioFormat
 from nearsong.audio.playable import is_playable
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import (
@@ -32,13 +33,15 @@ from nearsong.errors import (
     TooLargeAudioError,
     TooLongAudioError,
 )
+from nearsong.executor import available_processors
 from nearsong.guarded_file import FileIdentity, identity_of
 from nearsong.library import Song
 from nearsong.temporary import CONVERTED_PREFIX, LockedFolder
 from nearsong.web.http.problems import ApiError
+from nearsong.web.media.growing_file import POLL_SECONDS, Conversion, GrowingFile, busy
 
-MAX_CONVERSIONS = 2
-"""Songs that are converted at the same time."""
+MAX_CONVERSIONS = min(max(2, available_processors()), 4)
+"""Songs that are converted at the same time, each by one processor, which serves everything else first."""
 
 MAX_PENDING = 8
 """Further songs that may wait for their turn."""
@@ -61,25 +64,6 @@ MAX_KNOWN_FILES = 10_000
 NICENESS = 5
 
 log = logging.getLogger("nearsong.web")
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A song's file, which stays open until it is converted, and the wanted form."""
-
-    song: Song
-    file: FileIO
-    identity: FileIdentity
-    form: AudioFormat
-    key: str
-
-
-@dataclass(eq=False)
-class _Conversion:
-    """A conversion in progress, and how many requests wait for it."""
-
-    future: "Future[None]"
-    waiters: int = 0
 
 
 class _FileCache(LRUCache[str, Path]):
@@ -111,7 +95,7 @@ class Conversions:
         )
         self._threads = ThreadPoolExecutor(MAX_CONVERSIONS, "nearsong-convert")
         self._lock = threading.RLock()
-        self._active: dict[str, _Conversion] = {}
+        self._active: dict[str, Conversion] = {}
         self._cache = _FileCache()
         self._playable: LRUCache[tuple[str, FileIdentity], bool] = LRUCache(MAX_KNOWN_FILES)
         self._folder: LockedFolder | None = None
@@ -146,8 +130,8 @@ class Conversions:
             self._playable[key] = playable
         return playable
 
-    async def open_converted(self, song: Song, file: FileIO, form: AudioFormat) -> FileIO:
-        """Return a song in another form, open for reading; waits if it has to be converted.
+    async def open_converted(self, song: Song, file: FileIO, form: AudioFormat) -> GrowingFile:
+        """Return a song in another form, open for reading; if it has to be converted, once it has begun.
 
         Parameters
         ----------
@@ -162,108 +146,148 @@ class Conversions:
             422 if it cannot be converted, 503 if too many are waiting, 507 if the disk is full.
         """
         identity = identity_of(file)
-        request = _Request(song=song, file=file, identity=identity, form=form, key=_key(song, identity, form))
+        wanted = Conversion(song, form, file, identity, _key(song, identity, form))
         conversion = None
         try:
-            cached = self._open_cached(request.key)
+            cached = self._open_cached(wanted.key)
             if cached is not None:
-                return cached
-            conversion = self._join(request)
+                return GrowingFile(cached)
+            if wanted.seconds > MAX_AUDIO_SECONDS:
+                raise _conversion_error(TooLongAudioError(song.path, "is too long"))
+            conversion = self._join(wanted)
         finally:
-            if conversion is None:
+            if conversion is not wanted:
                 file.close()
         try:
-            await _wait_for(conversion.future)
-        finally:
+            return await self._begun(conversion)
+        except BaseException:
             self._leave(conversion)
-        if conversion.future.cancelled():
-            raise _busy()
-        error = conversion.future.exception()
-        if isinstance(error, ApiError):
-            raise ApiError(error.status, error.detail, error.kind, error.headers)
-        if error is not None:
-            raise error
-        cached = self._open_cached(request.key)
+            raise
+
+    # ---- requests that want a result
+
+    async def _begun(self, conversion: Conversion) -> GrowingFile:
+        """Return a conversion once its first bytes are there, or all of it."""
+        while not conversion.future.done():
+            growing = self._open_growing(conversion)
+            if growing is not None:
+                try:
+                    await growing.until(HEAD_BYTES)
+                except BaseException:
+                    growing.file.close()
+                    raise
+                return growing
+            await anyio.sleep(POLL_SECONDS)
+        if conversion.error is not None:
+            raise conversion.error
+        cached = self._open_cached(conversion.key)
         if cached is None:  # evicted at once by others
-            raise _busy()
-        return cached
+            raise busy()
+        return GrowingFile(cached, None, lambda: self._leave(conversion))
 
-    # ---- waiting requests
+    def _open_growing(self, conversion: Conversion) -> GrowingFile | None:
+        """Return the file of a conversion if it is there; it is renamed when it is complete."""
+        if conversion.part is None:
+            return None
+        try:
+            return GrowingFile(FileIO(conversion.part, "rb"), conversion, lambda: self._leave(conversion))
+        except OSError:
+            return None
 
-    def _join(self, request: _Request) -> _Conversion:
+    def _join(self, wanted: Conversion) -> Conversion:
         """Join a conversion in progress or start one, which closes the file in the end."""
         with self._lock:
-            conversion = self._active.get(request.key)
-            if conversion is not None:
-                request.file.close()
-            else:
+            conversion = self._active.get(wanted.key)
+            if conversion is None:
                 if self._closed or len(self._active) >= MAX_CONVERSIONS + MAX_PENDING:
-                    raise _busy()
-                conversion = _Conversion(self._threads.submit(self._convert, request))
-                self._active[request.key] = conversion
-                conversion.future.add_done_callback(lambda _future: self._forget(request))
-            conversion.waiters += 1
+                    raise busy()
+                conversion = wanted
+                self._active[wanted.key] = wanted
+                wanted.future = self._threads.submit(self._convert, wanted)
+                wanted.future.add_done_callback(lambda _future: self._forget(wanted))
+            conversion.n_wanting += 1
+            self._give_up_unwanted()
             return conversion
 
-    def _leave(self, conversion: _Conversion) -> None:
-        """Stop waiting. A conversion that nobody waits for is not started; one in progress is finished and cached."""
+    def _leave(self, conversion: Conversion) -> None:
+        """Want a result no longer. What has not begun is then not begun at all."""
         with self._lock:
-            conversion.waiters -= 1
-            if conversion.waiters == 0:
+            conversion.n_wanting -= 1
+            if conversion.n_wanting == 0:
                 conversion.future.cancel()
+            self._give_up_unwanted()
 
-    def _forget(self, request: _Request) -> None:
-        request.file.close()
+    def _give_up_unwanted(self) -> None:
+        """Stop conversions that nobody wants any more, as many as others wait for a worker."""
+        n_waiting = len(self._active) - MAX_CONVERSIONS
+        unwanted = [one for one in self._active.values() if not one.n_wanting and one.part is not None]
+        for conversion in unwanted[: max(0, n_waiting)]:
+            conversion.is_given_up = True
+            del self._active[conversion.key]
+            if conversion.part is not None:
+                conversion.part.unlink(missing_ok=True)  # its worker notices
+
+    def _forget(self, conversion: Conversion) -> None:
+        conversion.file.close()
         with self._lock:
-            self._active.pop(request.key, None)
+            if self._active.get(conversion.key) is conversion:
+                del self._active[conversion.key]
 
     # ---- conversion, in a thread
 
-    def _convert(self, request: _Request) -> None:
+    def _convert(self, conversion: Conversion) -> None:
         """Convert a song and cache the result."""
-        song, part, folder = request.song, None, None
-        max_bytes = self.max_bytes
+        folder, max_bytes = None, self.max_bytes
         try:
             folder, max_bytes = self._make_space()
-            part = _new_file(folder)
-            self._write(request, part, max_bytes)
-            target = folder / f"{request.key}.{request.form.extension}"
-            os.replace(part, target)
+            expected = conversion.form.bytes_of(conversion.seconds)
+            if max_bytes < self.max_bytes and expected > self._share(max_bytes):
+                raise _disk_full("little space is left")  # rather than in the middle
+            conversion.part = _new_file(folder)
+            self._write(conversion, conversion.part, max_bytes)
+            target = folder / f"{conversion.key}.{conversion.form.extension}"
+            os.replace(conversion.part, target)
             with self._lock:
-                self._cache[request.key] = target
+                self._cache[conversion.key] = target
                 self._cache.shrink(max_bytes)
         except AudioError as error:
-            if folder is not None and not folder.is_dir():  # removed meanwhile: not the song's fault
-                raise _busy() from error
+            if conversion.is_given_up or (folder is not None and not folder.is_dir()):  # not the song's fault
+                raise busy() from error
             if isinstance(error, TooLargeAudioError) and max_bytes < self.max_bytes:
                 raise _disk_full("little space is left") from error
-            log.warning("song %d cannot be converted: %s", song.id, error.reason)
+            log.warning("song %d cannot be converted: %s", conversion.song.id, error.reason)
             raise _conversion_error(error) from error
         except NearsongError as error:
             if not self._closed:
                 log.warning("songs cannot be converted: %s", error)
-            raise _busy() from error
+            raise busy() from error
         except OSError as error:
-            raise _disk_full(error.strerror) from error
+            raise (busy() if conversion.is_given_up else _disk_full(error.strerror)) from error
         finally:
-            if part is not None:
+            if conversion.part is not None:
                 with contextlib.suppress(OSError):
-                    part.unlink(missing_ok=True)
+                    conversion.part.unlink(missing_ok=True)
 
-    def _write(self, request: _Request, target: Path, max_bytes: int) -> None:
+    def _write(self, conversion: Conversion, target: Path, max_bytes: int) -> None:
         """Convert into a file, in a worker process."""
+        song, form = conversion.song, conversion.form
         result = self._workers.run(
-            request.song.path,
-            request.identity,
+            song.path,
+            conversion.identity,
             str(target),
-            request.form,
+            form,
             MAX_AUDIO_SECONDS,
-            max_bytes // MAX_CONVERSIONS,
+            self._share(max_bytes),
+            conversion.seconds,
         )
         if result.write_error is not None:
             raise _disk_full(result.write_error)
         if result.damage is not None:
-            log.warning("song %d is damaged; its readable part was converted: %s", request.song.id, result.damage)
+            log.warning("song %d is damaged; its readable part was converted: %s", song.id, result.damage)
+
+    def _share(self, max_bytes: int) -> int:
+        """Return how many bytes one conversion may take: half of the cache; less where the disk is short of space."""
+        return max_bytes // (2 if max_bytes == self.max_bytes else MAX_CONVERSIONS)
 
     def _make_space(self) -> tuple[Path, int]:
         """Return the folder, created if needed, and how many bytes the cache may have in it now."""
@@ -299,27 +323,10 @@ def _new_file(folder: Path) -> Path:
     return Path(name)
 
 
-async def _wait_for(future: "Future[None]") -> None:
-    """Wait for a future of a thread without cancelling it, since others may wait too."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-    def notify(_future: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop may have been closed
-            loop.call_soon_threadsafe(done.set)
-
-    future.add_done_callback(notify)
-    await done.wait()
-
-
 def _key(song: Song, identity: FileIdentity, form: AudioFormat) -> str:
     """Return the cache key of a conversion, which changes with the file."""
     parts = repr((song.path, tuple(identity), tuple(form), ENCODER_VERSION)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(parts, digest_size=16).hexdigest()
-
-
-def _busy() -> ApiError:
-    detail = "too many songs are being converted; try again in a few seconds."
-    return ApiError(503, detail, "busy", {"Retry-After": "5"})
 
 
 def _disk_full(reason: str | None) -> ApiError:

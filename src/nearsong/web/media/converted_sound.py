@@ -1,4 +1,8 @@
-"""A song that has to be converted -> the response that waits for its conversion, without holding a thread."""
+"""A song that has to be converted -> the response that sends it while it is made, without holding a thread.
+
+The length of an MP3 is known when it begins, so that players can seek in it from the start: what is not there yet is
+waited for. That of FLAC and Opus is not: a whole one is sent without a length, and parts of it once it is complete.
+"""
 
 from collections.abc import Callable
 from io import FileIO
@@ -8,16 +12,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from nearsong.audio.convert import ENCODER_VERSION, AudioFormat
+from nearsong.audio.conversion.forms import ENCODER_VERSION, HEAD_BYTES, AudioFormat, expected_mp3_bytes
 from nearsong.guarded_file import identity_of
 from nearsong.library import Song
 from nearsong.web.http.problems import ApiError, problem_of
 from nearsong.web.media.converted import Conversions
-from nearsong.web.media.files import OpenFileResponse, cancel_on_disconnect, etag_of, has_current, validators
+from nearsong.web.media.files import (
+    CHUNK_BYTES,
+    OpenFileResponse,
+    cancel_on_disconnect,
+    etag_of,
+    has_current,
+    in_file_thread,
+    validators,
+)
+from nearsong.web.media.growing_file import GrowingFile
 
 
 class ConvertedSound(Response):
-    """A song in another form, whole or in ranges; converted first if need be.
+    """A song in another form, whole or in ranges.
 
     Parameters
     ----------
@@ -45,29 +58,81 @@ class ConvertedSound(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
         identity, request = identity_of(self._file), Request(scope)
-        etag, modified = (
-            etag_of(identity.size, identity.modified, self._form, ENCODER_VERSION),
-            identity.modified / 1e9,
-        )
-        response: Response | None
+        etag = etag_of(identity.size, identity.modified, self._form, ENCODER_VERSION)
+        modified = identity.modified / 1e9
         if "range" not in request.headers and has_current(request, etag):  # no conversion needed
             self._file.close()
-            response = Response(status_code=304, headers=validators(etag, modified))
-        else:
-            response = await self._converted(receive, etag, modified)
-        if response is not None:
-            await response(scope, receive, send)
-
-    async def _converted(self, receive: Receive, etag: str, modified: float) -> Response | None:
-        """Return the response, or None if the client has disconnected."""
+            await Response(status_code=304, headers=validators(etag, modified))(scope, receive, send)
+            return
+        growing: GrowingFile | None = None
         response: Response | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(cancel_on_disconnect, receive, group.cancel_scope)
-            try:
-                file = await self._conversions.open_converted(self._song, self._file, self._form)
-                name = f"the conversion of song {self._song.id}"
-                response = OpenFileResponse(file, name, self._form.media_type, etag, modified)
-            except ApiError as error:
-                response = self._error_response(error)
-            group.cancel_scope.cancel()
-        return response
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(cancel_on_disconnect, receive, group.cancel_scope)
+                try:
+                    growing = await self._conversions.open_converted(self._song, self._file, self._form)
+                    response = await self._response(request, growing, etag, modified)
+                except ApiError as error:
+                    response = self._error_response(error)
+                group.cancel_scope.cancel()
+            if response is not None:  # else the client has disconnected
+                await response(scope, receive, send)
+        finally:
+            if growing is not None:
+                growing.close()
+
+    async def _response(self, request: Request, growing: GrowingFile, etag: str, modified: float) -> Response:
+        name, kind = f"the conversion of song {self._song.id}", self._form.media_type
+        size = None
+        if self._form.is_mp3 and not growing.has_ended:
+            head = await in_file_thread(growing.file.read, HEAD_BYTES)
+            size = expected_mp3_bytes(head or b"", self._song.seconds - self._form.start)
+        if size is None and ("range" in request.headers or request.method == "HEAD"):
+            await growing.until(float("inf"))
+        if growing.has_ended:
+            await growing.until(0)  # raises if it ended early
+            return OpenFileResponse(growing.file, name, kind, etag, modified)
+        return GrowingFileResponse(growing, name=name, media_type=kind, etag=etag, modified=modified, size=size)
+
+
+class GrowingFileResponse(OpenFileResponse):
+    """A file that grows; in ranges too, if its size is known.
+
+    Parameters
+    ----------
+    growing : GrowingFile
+    name, media_type, etag, modified
+        As for `OpenFileResponse`.
+    size : int or None
+        Bytes that it will have; None if that is unknown.
+    """
+
+    def __init__(
+        self, growing: GrowingFile, name: str, media_type: str, etag: str, modified: float, size: int | None
+    ) -> None:
+        super().__init__(growing.file, name, media_type, etag, modified)
+        self._growing = growing
+        if size is not None:
+            self.size = size
+            self.headers["Content-Length"] = str(size)
+        else:
+            del self.headers["Content-Length"], self.headers["Accept-Ranges"]
+
+    async def _send(self, request: Request, send: Send) -> None:
+        if "content-length" in self.headers:
+            await super()._send(request, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        n_sent = 0
+        while data := await self._data_at(n_sent, CHUNK_BYTES):
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            n_sent += len(data)
+        if self._growing.error is None:  # else the server closes the connection, and the client notices
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _data_at(self, start: int, size: int) -> bytes:
+        try:
+            await self._growing.until(start + 1)
+        except ApiError:
+            return b""
+        return await super()._data_at(start, size)

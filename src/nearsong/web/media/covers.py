@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from nearsong.audio.workers import AudioWorkers
 from nearsong.errors import AudioError, DatabaseError, NearsongError, NoSuchSongError
 from nearsong.guarded_file import identity_of
-from nearsong.library import Library, Picture, Song, placeholder, thumbnail_of
+from nearsong.library import Library, Picture, Song, painted_placeholder, placeholder, thumbnail_of
 from nearsong.web.service.concurrency import ConcurrencyLimit, busy
 
 CACHE_CONTROL = "private, max-age=600"
@@ -79,6 +79,16 @@ class Covers:
     def drawing(self, song: Song) -> Picture:
         """Return a drawing for a song without a cover."""
         return placeholder(song.artist, song.album or song.title)
+
+    def painting(self, artist: str, title: str, size: int) -> Picture:
+        """Return the same drawing in pixels, for players, which show no SVG."""
+        key = (f"{artist}\0{title}", 0, 0, size)  # no path has a zero byte
+        picture = self._cached(key)
+        if picture is None:
+            picture = painted_placeholder(artist, title, size)
+            with self._lock, suppress(ValueError):
+                self._cache[key] = picture
+        return picture
 
     def _cached(self, key: tuple[str, int, int, int]) -> Picture | None:
         with self._lock:

@@ -68,7 +68,7 @@ Result = TypeVar("Result")
 _RANGE = re.compile(r"\s*(\d*)\s*-\s*(\d*)\s*")
 _MAX_RANGES = 20
 _MAX_RANGE_CHARACTERS = 50
-_CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 16
 _ZERO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
@@ -235,16 +235,20 @@ class OpenFileResponse(Response):
     async def _send_range(self, start: int, end: int, send: Send) -> bool:
         """Send bytes of the file; return whether all of them could be read."""
         while start < end:
-            try:
-                data = await in_file_thread(self._read, start, min(end - start, _CHUNK_BYTES))
-            except OSError:
-                data = b""
+            data = await self._data_at(start, min(end - start, CHUNK_BYTES))
             if not data:
                 log.warning("%s ended early while it was sent", self._name)
                 return False
             await send({"type": "http.response.body", "body": data, "more_body": True})
             start += len(data)
         return True
+
+    async def _data_at(self, start: int, size: int) -> bytes:
+        """Return some bytes of the file; none if they cannot be read."""
+        try:
+            return await in_file_thread(self._read, start, size)
+        except OSError:
+            return b""
 
     def _read(self, start: int, size: int) -> bytes:
         self._file.seek(start)

@@ -24,42 +24,47 @@ from nearsong.web.http.callers import remember_caller
 from nearsong.web.http.problems import RETRY_SOON, ApiError, words_of
 from nearsong.web.media.files import in_file_thread
 from nearsong.web.service.service import Service, service_of
-from nearsong.web.subsonic import (
-    routes_browse,
-    routes_lists,
-    routes_media,
-    routes_playback,
-    routes_playlists,
-    routes_queue,
-    routes_reactions,
-    routes_similar,
-    routes_system,
-)
 from nearsong.web.subsonic.auth import check_credentials
-from nearsong.web.subsonic.call import Call, Method
+from nearsong.web.subsonic.call import Call, Method, is_plain
 from nearsong.web.subsonic.envelope import GENERAL, NOT_FOUND, ProtocolError, answer, failed
 from nearsong.web.subsonic.parameters import Parameters, read_parameters
+from nearsong.web.subsonic.routes import (
+    bookmarks,
+    browse,
+    lists,
+    lyrics,
+    media,
+    playback,
+    playlists,
+    queue,
+    reactions,
+    similar,
+    system,
+)
 
 __all__ = ["METHODS", "router"]
 
 WRITING_METHODS: dict[str, Method] = {
-    **routes_playback.WRITING_METHODS,
-    **routes_playlists.WRITING_METHODS,
-    **routes_reactions.WRITING_METHODS,
-    **routes_queue.WRITING_METHODS,
+    **playback.WRITING_METHODS,
+    **playlists.WRITING_METHODS,
+    **reactions.WRITING_METHODS,
+    **queue.WRITING_METHODS,
+    **bookmarks.WRITING_METHODS,
 }
 """Methods that write to the library, and so go through the write queue of the service."""
 
 METHODS: dict[str, Method] = {
-    **routes_system.METHODS,
-    **routes_playback.METHODS,
-    **routes_browse.METHODS,
-    **routes_lists.METHODS,
-    **routes_similar.METHODS,
-    **routes_playlists.METHODS,
-    **routes_reactions.METHODS,
-    **routes_queue.METHODS,
-    **routes_media.METHODS,
+    **system.METHODS,
+    **playback.METHODS,
+    **browse.METHODS,
+    **lists.METHODS,
+    **similar.METHODS,
+    **playlists.METHODS,
+    **reactions.METHODS,
+    **queue.METHODS,
+    **bookmarks.METHODS,
+    **lyrics.METHODS,
+    **media.METHODS,
     **WRITING_METHODS,
 }
 """All methods except ``getOpenSubsonicExtensions``, which needs no password."""
@@ -72,24 +77,23 @@ router = APIRouter(include_in_schema=False)
 @router.api_route("/{name}", methods=["GET", "HEAD", "POST"])
 async def rest(request: Request, name: str) -> Response:
     """Call a method."""
-    parameters = Parameters()
+    parameters, service, method = Parameters(), service_of(request), name.removesuffix(".view")
     try:
         parameters = await read_parameters(request)
         if parameters.text("f") == "jsonp":
             raise ProtocolError(GENERAL, "f=jsonp would let any web page read the library; use json or xml.")
-        return await _call(service_of(request), request, name.removesuffix(".view"), parameters)
-    except ProtocolError as failure:
-        return failed(parameters.text("f"), failure)
+        return await _call(service, request, method, parameters)
+    except ProtocolError as error:
+        failure = error
     except ApiError as error:
-        return failed(parameters.text("f"), ProtocolError(GENERAL, error.detail, error.status, error.headers))
+        failure = ProtocolError(GENERAL, error.detail, error.status, error.headers)
     except NearsongError as error:
-        return failed(
-            parameters.text("f"), _failure_of(error, is_write=name.removesuffix(".view") in WRITING_METHODS)
-        )
+        failure = _failure_of(error, is_write=method in WRITING_METHODS)
     except OSError as error:
         if not is_disk_full(error):
             raise
-        return failed(parameters.text("f"), ProtocolError(GENERAL, disk_words(error)))
+        failure = ProtocolError(GENERAL, disk_words(error))
+    return failed(parameters.text("f"), failure, is_plain=is_plain(service, parameters))
 
 
 def _failure_of(error: NearsongError, *, is_write: bool) -> ProtocolError:
@@ -104,7 +108,7 @@ def _failure_of(error: NearsongError, *, is_write: bool) -> ProtocolError:
 async def _call(service: Service, request: Request, name: str, parameters: Parameters) -> Response:
     format = parameters.text("f")
     if name == "getOpenSubsonicExtensions":
-        return answer(format, routes_system.extensions())
+        return answer(format, system.extensions())
     user, caller = check_credentials(service.callers, request.app.state.wrong_tokens, request, parameters)
     remember_caller(caller)
     method = METHODS.get(name)
@@ -113,11 +117,11 @@ async def _call(service: Service, request: Request, name: str, parameters: Param
     run: Callable[..., Awaitable[Response]] = run_in_threadpool
     if name in WRITING_METHODS:
         run = service.writes.run
-    elif name in routes_media.METHODS:
+    elif name in media.METHODS or name in lyrics.METHODS:
         run = in_file_thread
     return await run(_answer, method, Call(service, request, parameters, user, caller), format)
 
 
 def _answer(method: Method, call: Call, format: str) -> Response:
     result = method(call)
-    return result if isinstance(result, Response) else answer(format, result)
+    return result if isinstance(result, Response) else answer(format, result, is_plain=call.is_plain)

@@ -58,7 +58,13 @@ class Call:
     @cached_property
     def records(self) -> Records:
         """What turns songs, albums and artists into records."""
-        return Records(self.catalogue, self.reactions)
+        bookmarks = {one.song_id: one.position for one in self.service.library.bookmarks.of(self.listener)}
+        return Records(self.catalogue, self.reactions, bookmarks, is_plain=self.is_plain)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the player is one of those that stop at what was added to the protocol after their time."""
+        return is_plain(self.service, self.parameters)
 
     def song(self, song_id: str) -> Song:
         """Return a song by its id."""
@@ -97,14 +103,20 @@ class Call:
         """Return the artist of a song or an album, or an artist by its own id."""
         if any_id.startswith("ar-"):
             return self.artist(any_id)
-        album = self.album(any_id) if any_id.startswith("al-") else self.catalogue.album_of(self.song(any_id))
-        return self.artist(album.artist_id)
+        if any_id.startswith("al-"):
+            return self.artist(self.album(any_id).artist_id)
+        return self.catalogue.artist_of(self.song(any_id))
 
     def songs_of(self, any_id: str) -> list[Song]:
         """Return the songs of an artist or an album, or one song."""
         if any_id.startswith("ar-"):
-            return [song for album in self.artist(any_id).albums for song in album.songs]
+            return list(self.artist(any_id).songs)
         return list(self.album(any_id).songs) if any_id.startswith("al-") else [self.song(any_id)]
+
+
+def is_plain(service: Service, parameters: Parameters) -> bool:
+    """Return whether a player gets answers as version 1.16.1 of the protocol has them, by the name it sends."""
+    return parameters.text("c").casefold() in {name.casefold() for name in service.settings.plain_clients}
 
 
 Answer = Mapping[str, Any] | Response

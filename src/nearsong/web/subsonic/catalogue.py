@@ -7,12 +7,24 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from cachetools import cached
 
 from nearsong.caching import cached_property
-from nearsong.library import Album, AlbumIndex, Artist, Browser, Snapshot, Song, folded, song_words, typed_words
+from nearsong.library import (
+    Album,
+    AlbumIndex,
+    Artist,
+    Browser,
+    Snapshot,
+    Song,
+    disc_of,
+    folded,
+    song_words,
+    typed_words,
+)
 
 IGNORED_ARTICLES = "The"
 
@@ -53,8 +65,12 @@ class SubsonicCatalogue:
 
     @cached_property
     def tracks(self) -> dict[int, int]:
-        """Song id -> track number on its album, from 1."""
-        return {song.id: track for album in self.albums.albums for track, song in enumerate(album.songs, 1)}
+        """Song id -> track number on its disc: that of its tag, or else its position, from 1."""
+        tracks: dict[int, int] = {}
+        for album in self.albums.albums:
+            for _, songs in groupby(album.songs, key=disc_of):
+                tracks |= {song.id: song.track_number or position for position, song in enumerate(songs, 1)}
+        return tracks
 
     @cached_property
     def newest(self) -> list[Album]:
@@ -75,6 +91,10 @@ class SubsonicCatalogue:
     def album_of(self, song: Song) -> Album:
         """Return the album that a song is on."""
         return self.albums.album_of(song)
+
+    def artist_of(self, song: Song) -> Artist:
+        """Return the artist of a song, who is not always that of its album."""
+        return self.albums.artist_of(song)
 
     def artists_named(self, query: str) -> list[Artist]:
         """Return artists in whose name each word of a query is a prefix of some word; all for an empty query."""

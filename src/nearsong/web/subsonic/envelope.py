@@ -23,6 +23,9 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WITH_NESTED_TEXT = frozenset({"artistInfo", "artistInfo2", "albumInfo"})
 """Elements whose values are child elements; all others have attributes."""
 
+_WITH_VALUE = frozenset({"genre", "lyrics"})
+"""Elements whose text is an attribute too, as the schema of the protocol has it; players read one of them."""
+
 
 class ProtocolError(Exception):
     """A method failed.
@@ -44,15 +47,18 @@ class ProtocolError(Exception):
         self.headers = dict(headers or {})
 
 
-def answer(format: str, body: Mapping[str, Any]) -> Response:
-    """Return the result of a method, as JSON if the format is ``json``, else as XML."""
-    return _response(format, {**_head("ok"), **body}, 200, {})
+def answer(format: str, body: Mapping[str, Any], *, is_plain: bool = False) -> Response:
+    """Return the result of a method, as JSON if the format is ``json``, else as XML.
+
+    With ``is_plain`` it says nothing that version 1.16.1 of the protocol does not have.
+    """
+    return _response(format, {**_head("ok", is_plain), **body}, 200, {})
 
 
-def failed(format: str, failure: ProtocolError) -> Response:
+def failed(format: str, failure: ProtocolError, *, is_plain: bool = False) -> Response:
     """Return the error of a method."""
     error = {"code": failure.code, "message": failure.message}
-    return _response(format, {**_head("failed"), "error": error}, failure.status, failure.headers)
+    return _response(format, {**_head("failed", is_plain), "error": error}, failure.status, failure.headers)
 
 
 def clean(text: str) -> str:
@@ -73,7 +79,7 @@ def to_xml(name: str, value: Any) -> str:
     Examples
     --------
     >>> to_xml("genre", {"songCount": 2, "value": "Drum & Bass", "year": None})
-    '<genre songCount="2">Drum &amp; Bass</genre>'
+    '<genre songCount="2" value="Drum &amp; Bass">Drum &amp; Bass</genre>'
     >>> to_xml("index", {"name": "A", "artist": [{"id": "ar-1"}, {"id": "ar-2"}]})
     '<index name="A"><artist id="ar-1"/><artist id="ar-2"/></index>'
     """
@@ -89,6 +95,7 @@ def to_xml(name: str, value: Any) -> str:
             content += "".join([to_xml(key, element) for element in item])
         elif key == "value":
             content += _text(item)
+            attributes += f" value={quoteattr(_word(item))}" if name in _WITH_VALUE else ""
         elif name in _WITH_NESTED_TEXT:
             content += to_xml(key, item)
         else:
@@ -106,14 +113,9 @@ def _response(format: str, body: Mapping[str, Any], status: int, headers: Mappin
     return Response(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode(), status, dict(headers), "text/xml")
 
 
-def _head(status: str) -> dict[str, Any]:
-    return {
-        "status": status,
-        "version": PROTOCOL,
-        "type": "nearsong",
-        "serverVersion": __version__,
-        "openSubsonic": True,
-    }
+def _head(status: str, is_plain: bool) -> dict[str, Any]:
+    head = {"status": status, "version": PROTOCOL}
+    return head if is_plain else {**head, "type": "nearsong", "serverVersion": __version__, "openSubsonic": True}
 
 
 def _plain(value: Any) -> Any:

@@ -31,9 +31,6 @@ MAX_CLOCK_SKEW_SECONDS = 600
 
 YEAR_2000 = 946_684_800
 
-MIN_PLAYS_TO_TRAIN = 100
-"""With fewer plays than this and no other listens, training is not suggested yet."""
-
 MAX_PLAYS_PER_REQUEST = 1_000
 MAX_NAME_LENGTH = 200
 BLOCK_ROWS = 250_000

@@ -1,11 +1,9 @@
 """Methods that find similar songs and artists, go on as a radio, and find paths between songs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from nearsong.library import Artist, Filters, PlaylistRules, Seed, Song
+from nearsong.library import Artist, Filters, PlaylistRules, Seed, Song, spread_songs
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, ProtocolError
 from nearsong.web.subsonic.records import Record, artist_mbid
@@ -41,33 +39,27 @@ def get_similar_songs2(call: Call) -> dict[str, Any]:
 
 
 def get_sonic_similar_tracks(call: Call) -> dict[str, Any]:
-    """List songs similar to a song, with their similarities."""
+    """List songs similar to a song, with their closeness, which separates near songs where similarity does not."""
     seed = call.snapshot.seed(call.song(call.parameters.require("id")).id)
     count = call.parameters.number("count", 10, maximum=MAX_SIMILAR)
     neighbours = call.snapshot.similar([seed], n=count) if count else []
-    return {"sonicMatch": [_match(call, neighbour.song, neighbour.similarity) for neighbour in neighbours]}
+    return {"sonicMatch": [_match(call, neighbour.song, neighbour.closeness) for neighbour in neighbours]}
 
 
 def find_sonic_path(call: Call) -> dict[str, Any]:
-    """List songs on a path from one song to another, with the similarity of each to the first."""
+    """List songs on a path from one song to another, with the closeness of each to the first."""
     start, end = call.song(call.parameters.require("startSongId")), call.song(call.parameters.require("endSongId"))
     count = call.parameters.number("count", 25, maximum=MAX_SIMILAR)
     if start.id == end.id:
         return {"sonicMatch": [_match(call, start, 1.0)]}
     if count < 2:
         raise ProtocolError(GENERAL, f"count={count} is too small for a path; use 2 or more.")
-    snapshot, space = call.snapshot, call.snapshot.space
+    snapshot = call.snapshot
     rules = PlaylistRules(length=count)
     with call.service.concurrency.slot():
         songs, _ = snapshot.playlist([snapshot.seed(start.id)], rules, to=snapshot.seed(end.id))
-    embeddings = np.stack([space.embedding_of(song) for song in songs]).astype(np.float64)
-    similarities = space.calibration.similarity(np.linalg.norm(embeddings - embeddings[0], axis=1))
-    return {
-        "sonicMatch": [
-            _match(call, song, float(similarity))
-            for song, similarity in zip(songs, similarities.tolist(), strict=True)
-        ]
-    }
+    closeness = snapshot.space.closeness_to(songs[0], songs)
+    return {"sonicMatch": [_match(call, song, value) for song, value in zip(songs, closeness, strict=True)]}
 
 
 def get_artist_info(call: Call) -> dict[str, Any]:
@@ -87,31 +79,26 @@ def _artist_info(artist: Artist, similar: Iterable[Record]) -> dict[str, Any]:
 
 
 def _seeds(call: Call) -> list[Seed]:
-    return [call.snapshot.seed(song.id) for song in _spread(call.songs_of(call.parameters.require("id")))]
+    return [
+        call.snapshot.seed(song.id) for song in spread_songs(call.songs_of(call.parameters.require("id")), MAX_SEEDS)
+    ]
 
 
 def _similar_artists(call: Call) -> tuple[Artist, list[Artist]]:
     artist = call.artist_of(call.parameters.require("id"))
     count = call.parameters.number("count", 20, maximum=100)
-    songs = _spread(call.songs_of(artist.id))
+    songs = spread_songs(call.songs_of(artist.id), MAX_SEEDS)
     if not count or not songs[0].artist_key:  # songs without an artist tag have no similar artists
         return artist, []
     seeds = [call.snapshot.seed(song.id) for song in songs]
     neighbours = call.snapshot.similar(seeds, n=count, filters=Filters(one_per_artist=True, new_artists=True))
     songs = [neighbour.song for neighbour in neighbours if neighbour.song.artist_key]
-    ids = dict.fromkeys(call.catalogue.album_of(song).artist_id for song in songs)
+    ids = dict.fromkeys(call.catalogue.artist_of(song).id for song in songs)
     return artist, [call.artist(artist_id) for artist_id in ids]
 
 
-def _spread(songs: Sequence[Song]) -> list[Song]:
-    """Return a few evenly spaced songs; deterministic."""
-    if len(songs) <= MAX_SEEDS:
-        return list(songs)
-    return [songs[round(position)] for position in np.linspace(0, len(songs) - 1, MAX_SEEDS).tolist()]
-
-
-def _match(call: Call, song: Song, similarity: float) -> dict[str, Any]:
-    return {"entry": call.records.song(song), "similarity": similarity}
+def _match(call: Call, song: Song, closeness: float) -> dict[str, Any]:
+    return {"entry": call.records.song(song), "similarity": closeness}
 
 
 METHODS: dict[str, Method] = {

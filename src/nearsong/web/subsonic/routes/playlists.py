@@ -136,7 +136,7 @@ def _made_record(call: Call, made: MadePlaylist) -> Record:
         "created": created,
         "changed": created,
         "coverArt": f"pl-{made.id}",
-        "readonly": True,
+        "readonly": None if call.is_plain else True,
     }
 
 
@@ -151,7 +151,7 @@ def _record(call: Call, saved: SavedPlaylist, songs: Sequence[Song]) -> Record:
         "created": timestamp(saved.created),
         "changed": timestamp(saved.changed),
         "coverArt": f"pl-{saved.id}" if songs else None,
-        "readonly": not call.caller.may_change(saved.owner),
+        "readonly": None if call.is_plain else not call.caller.may_change(saved.owner),
     }
 
 

@@ -10,6 +10,8 @@ from nearsong.web.subsonic.envelope import MISSING_PARAMETER, ProtocolError
 from nearsong.web.subsonic.parameters import parse_integer, song_number
 from nearsong.web.subsonic.records import timestamp
 
+_NO_QUEUE = PlayQueue(songs=(), current=0, position=0, changed=0.0, changed_by="")
+
 
 def save_play_queue(call: Call) -> dict[str, Any]:
     """Save the queue and the id of its current song, by default the first; without songs, remove it."""
@@ -34,17 +36,17 @@ def save_play_queue_by_index(call: Call) -> dict[str, Any]:
 
 
 def get_play_queue(call: Call) -> dict[str, Any]:
-    """Return the queue with the id of its current song; empty if there is none."""
+    """Return the queue with the id of its current song; one without songs if there is none."""
     queue = _queue(call)
-    if queue is None:
-        return {}
-    return {"playQueue": {"current": str(queue.songs[queue.current]), **_record(call, queue)}}
+    current = {"current": str(queue.songs[queue.current])} if queue.songs else {}
+    return {"playQueue": {**current, **_record(call, queue)}}
 
 
 def get_play_queue_by_index(call: Call) -> dict[str, Any]:
-    """Return the queue with the index of its current song; empty if there is none."""
+    """Return the queue with the index of its current song; one without songs if there is none."""
     queue = _queue(call)
-    return {} if queue is None else {"playQueueByIndex": {"currentIndex": queue.current, **_record(call, queue)}}
+    current = {"currentIndex": queue.current} if queue.songs else {}
+    return {"playQueueByIndex": {**current, **_record(call, queue)}}
 
 
 def _songs(call: Call) -> list[int]:
@@ -62,14 +64,13 @@ def _save(call: Call, songs: list[int], current: int) -> dict[str, Any]:
     return {}
 
 
-def _queue(call: Call) -> PlayQueue | None:
-    """Return the queue; None if there is none, or none of its songs exists."""
+def _queue(call: Call) -> PlayQueue:
+    """Return the queue; one without songs if there is none, or none of its songs exists."""
     try:
         known = call.snapshot.space.row_of
     except EmptyLibraryError:
-        return None
-    queue = call.service.library.play_queues.get(known, call.listener)
-    return queue if queue is not None and queue.songs else None
+        return _NO_QUEUE
+    return call.service.library.play_queues.get(known, call.listener) or _NO_QUEUE
 
 
 def _record(call: Call, queue: PlayQueue) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _record(call: Call, queue: PlayQueue) -> dict[str, Any]:
         "username": call.user,
         "changed": timestamp(queue.changed),
         "changedBy": queue.changed_by,
-        "entry": call.records.songs(call.known_songs(queue.songs)),
+        "entry": call.records.songs(call.known_songs(queue.songs)) if queue.songs else [],
     }
 
 

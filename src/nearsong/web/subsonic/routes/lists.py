@@ -61,8 +61,7 @@ def get_top_songs(call: Call) -> dict[str, Any]:
         song
         for artist in call.catalogue.albums.artists
         if artist.id == wanted
-        for album in artist.albums
-        for song in album.songs
+        for song in artist.songs
         if plays.get(song.id, 0.0) > 0
     ]
     songs.sort(key=lambda song: (-plays[song.id], song.id))

@@ -4,7 +4,6 @@ from typing import Any
 
 from nearsong.errors import NoSuchSongError
 from nearsong.library import Song
-from nearsong.web.media.files import size_of
 from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.catalogue import IGNORED_ARTICLES
 from nearsong.web.subsonic.envelope import NOT_FOUND, ProtocolError
@@ -36,7 +35,7 @@ def get_music_directory(call: Call) -> dict[str, Any]:
     wanted = call.parameters.require("id")
     if wanted.startswith("ar-"):
         artist = call.artist(wanted)
-        children = [call.records.album_folder(album) for album in artist.albums]
+        children = [call.records.album_folder(album) for album in (*artist.albums, *artist.appears_on)]
         return {"directory": {"id": artist.id, "name": artist.name, "child": children}}
     if not wanted.startswith("al-"):
         raise ProtocolError(NOT_FOUND, f"folder not found: {wanted[:40]!r}; getIndexes lists the folders of artists.")
@@ -46,11 +45,10 @@ def get_music_directory(call: Call) -> dict[str, Any]:
 
 
 def get_artist(call: Call) -> dict[str, Any]:
-    """Return an artist and its albums."""
+    """Return an artist, its albums, and those of others that it is on."""
     artist = call.artist(call.parameters.require("id"))
-    return {
-        "artist": {**call.records.artist(artist), "album": [call.records.album(album) for album in artist.albums]}
-    }
+    albums = [call.records.album(album) for album in (*artist.albums, *artist.appears_on)]
+    return {"artist": {**call.records.artist(artist), "album": albums}}
 
 
 def get_album(call: Call) -> dict[str, Any]:
@@ -62,7 +60,7 @@ def get_album(call: Call) -> dict[str, Any]:
 def get_song(call: Call) -> dict[str, Any]:
     """Return a song."""
     song = call.song(call.parameters.require("id"))
-    return {"song": call.records.song(song, size_of(song), _is_playable(call, song))}
+    return {"song": call.records.song(song, _is_playable(call, song))}
 
 
 def _is_playable(call: Call, song: Song) -> bool | None:

@@ -10,7 +10,16 @@ from nearsong.web.subsonic.call import Call, Method
 from nearsong.web.subsonic.envelope import GENERAL, NOT_ALLOWED, NOT_FOUND, ProtocolError
 
 EXTENSIONS = {
-    name: [1] for name in ("apiKeyAuthentication", "formPost", "indexBasedQueue", "playbackReport", "sonicSimilarity")
+    name: [1]
+    for name in (
+        "apiKeyAuthentication",
+        "formPost",
+        "indexBasedQueue",
+        "playbackReport",
+        "songLyrics",
+        "sonicSimilarity",
+        "transcodeOffset",
+    )
 }
 """Supported extensions of OpenSubsonic with their versions."""
 
@@ -134,7 +143,6 @@ METHODS: dict[str, Method] = {
     "getPodcasts": _empty("podcasts"),
     "getNewestPodcasts": _empty("newestPodcasts"),
     "getInternetRadioStations": _empty("internetRadioStations"),
-    "getBookmarks": _empty("bookmarks"),
     "getShares": _empty("shares"),
     "getVideos": _empty("videos"),
 }
