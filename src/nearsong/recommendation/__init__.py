@@ -3,6 +3,7 @@
 from nearsong.recommendation.blending import blended_scores as blended_scores
 from nearsong.recommendation.overlap_scores import OverlapScores as OverlapScores
 from nearsong.recommendation.ranking import best_rows as best_rows
+from nearsong.recommendation.scores import BANDWIDTH as BANDWIDTH
 from nearsong.recommendation.scores import Taste as Taste
 from nearsong.recommendation.scores import nearest_liked as nearest_liked
 from nearsong.recommendation.scores import strongest_rows as strongest_rows
@@ -13,6 +14,7 @@ from nearsong.recommendation.weights import item_weights as item_weights
 from nearsong.recommendation.weights import recency as recency
 
 __all__ = [
+    "BANDWIDTH",
     "OverlapScores",
     "Taste",
     "Worth",

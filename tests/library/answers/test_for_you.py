@@ -9,6 +9,7 @@ import planted_library
 from nearsong.errors import InvalidInputError
 from nearsong.library import Filters, Library
 from nearsong.listens.records import TrackName
+from nearsong.recommendation import BANDWIDTH, typical_squared_distance
 
 NOW = time.time()
 DAY = 86_400
@@ -57,6 +58,22 @@ def test_because_is_the_liked_song_nearest_to_the_recommended_one(library):
     for one in library.for_you("ann", 12).songs:
         distances = [np.linalg.norm(space.embedding_of(one.song) - space.embedding_of(song)) for song in played]
         assert one.because == played[int(np.argmin(distances))]
+
+
+def test_a_far_song_is_not_there_because_of_the_nearest_liked_one(library):
+    """With filters that leave only another style, the nearest liked song is no reason."""
+    play(library, songs_of(library, "jazz")[:6])
+    space = library.space
+    typical = typical_squared_distance(space.embeddings)
+    near, far = (library.for_you("ann", 8, Filters(genres=(style,))).songs for style in ("jazz", "folk"))
+    assert all(one.is_near for one in near)
+    assert far
+    assert not any(one.is_near for one in far)
+    for one in [*near, *far]:
+        square = np.square(space.embedding_of(one.song) - space.embedding_of(one.because)).sum()
+        assert one.is_near == (square <= BANDWIDTH * typical)
+    home = library.snapshot().home("ann")
+    assert all(one.is_near and one.song.genre == "jazz" for one in home.unplayed)
 
 
 def test_what_was_played_lately_counts_more_than_what_was_played_long_ago(library):

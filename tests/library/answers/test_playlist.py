@@ -172,6 +172,21 @@ def test_diversity_spreads_the_list_and_drift_leads_far_from_the_seed():
     assert distances[0.0] < distances[0.5] < distances[1.0]
 
 
+@pytest.mark.parametrize("diversity", [0.0, 0.15, 0.25, 0.5])
+def test_the_nearest_songs_are_on_the_list_also_those_of_the_seeds_own_artist(diversity):
+    """With variety too: a listener who asks for what is mostly close must not miss what is closest."""
+    embeddings, artists = library(5, n=400, r=6, n_artists=80, unknown=0)
+    embeddings[1:4] = embeddings[0] + np.array([[1.1], [1.15], [1.2]]) * np.eye(6)[:3]
+    assert np.argsort(np.linalg.norm(embeddings - embeddings[0], axis=1))[:4].tolist() == [0, 1, 2, 3]
+    artists[:4] = 80, 80, 80, 81  # an artist gap moves the first two ...
+    for seed in range(5):
+        songs = make_playlist(embeddings, artists, [0], PlaylistRules(diversity=diversity, seed=seed)).songs
+        assert {1, 2, 3} <= set(songs)  # ... and drops none
+        assert songs.index(3) <= 2
+        assert songs.index(1) < songs.index(2) <= 12
+        assert clashes(songs, artists, PlaylistRules.artist_gap) == []
+
+
 def test_another_seed_gives_another_list_only_where_chance_has_a_say():
     embeddings, artists = library(n=300, n_artists=60)
     first, other = (

@@ -1,10 +1,19 @@
 """A radio goes on for ever, follows what is liked, leaves what is skipped, and repeats nothing too early."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import planted_library
 from nearsong.errors import InvalidInputError
 from nearsong.library import Filters, Heard
+from nearsong.library.answers.recommending.surprise import (
+    DRAWN_FROM,
+    first_rank,
+    surprising_rows,
+    wants_unknown,
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +104,71 @@ def test_a_radio_may_start_from_what_was_heard_but_not_from_nothing(library):
         library.radio(heard=[Heard(metal[0], "skipped")])
     with pytest.raises(InvalidInputError, match="reaction='loved'"):
         Heard(metal[0], "loved")
+
+
+# ---------------------------------------------------------------- the dial from familiar to surprising
+
+
+def far_and_unknown(library, seeds, surprise):
+    """Return the mean distance to the nearest seed, and the share of songs that the listener does not know."""
+    space, known = library.space, {song.id for song in library.songs() if song.title in ("Tune 0", "Tune 1")}
+    points = np.array([space.embedding_of(song) for song in seeds])
+    distances, unknown = [], []
+    for number in range(6):
+        for one in library.radio(*seeds, n=10, listener="kim", surprise=surprise, seed=number):
+            distances.append(np.linalg.norm(points - space.embedding_of(one.song), axis=1).min())
+            unknown.append(one.song.id not in known)
+    return np.mean(distances), np.mean(unknown)
+
+
+def test_with_more_surprise_songs_are_farther_from_the_seeds_and_fewer_are_known(library):
+    for song in library.songs():
+        if song.title in ("Tune 0", "Tune 1"):
+            library.play_log.record(song.id, "kim", 1.6e9)
+    jazz = of_style(library, "jazz")
+    rising = [far_and_unknown(library, [jazz[0], jazz[6]], surprise) for surprise in (0.0, 0.5, 1.0)]
+    distances, unknown = np.array(rising).T
+    assert (np.diff(distances) > 0.02 * distances[0]).all(), distances
+    assert (np.diff(unknown) > 0.05).all(), unknown
+    assert unknown[-1] == 1
+
+
+def test_a_surprising_radio_still_follows_what_is_liked(library):
+    jazz, metal = of_style(library, "jazz"), of_style(library, "metal")
+    liked = [Heard(song, "liked") for song in metal[:6]]
+
+    def n_metal(heard):
+        return sum(
+            one.song.genre == "metal"
+            for number in range(5)
+            for one in library.radio(jazz[0], heard=heard, n=5, surprise=0.5, seed=number)
+        )
+
+    assert n_metal(liked) > 2 * n_metal([])
+
+
+@given(
+    n=st.integers(1, 300), random=st.integers(0, 99), low=st.floats(0, 1), high=st.floats(0, 1), share=st.floats(0, 1)
+)
+def test_a_higher_dial_never_draws_from_better_songs_nor_wants_fewer_unknown_ones(n, random, low, high, share):
+    low, high = sorted((low, high))
+    numbers = np.random.default_rng(random)
+    scores, allowed = numbers.normal(size=n), numbers.random(n) < max(share, 1 / n)
+    allowed[random % n] = True
+    rank = {row: place for place, row in enumerate(np.argsort(-scores, kind="stable")) if allowed[row]}
+    drawn = [surprising_rows(scores, allowed, surprise) for surprise in (low, high)]
+    near, far = ([rank[row] for row in rows] for rows in drawn)
+    assert all(1 <= len(rows) <= DRAWN_FROM and near == sorted(near) for rows in drawn)
+    assert near[0] <= far[0]
+    assert first_rank(n, low) <= first_rank(n, high) < n
+    assert wants_unknown(low, random, n) <= wants_unknown(high, random, n)
+    wanted = numbers.random(n) < 0.5
+    chosen = surprising_rows(scores, allowed, high, wanted)
+    assert wanted[chosen].all() or (chosen == drawn[1]).all()
+    assert allowed[chosen].all()
+
+
+@pytest.mark.parametrize("surprise", [-0.1, 1.01, float("nan"), True, "much"])
+def test_a_surprise_that_is_none_is_refused(library, surprise):
+    with pytest.raises(InvalidInputError, match="must be a number from 0"):
+        library.radio(1, surprise=surprise)

@@ -1,13 +1,15 @@
 import pytest
 
 from nearsong.library.answers.why.explain import Explanation
+from nearsong.library.answers.why.fused_reasons import FusedReasons, KindReason
 from nearsong.library.answers.why.reasons import Why
+from nearsong.library.answers.words.sound_traits import TraitPair
 from nearsong.library.listeners.artist_overlap import Overlap
 
 
 def last_words(listeners: Overlap | None, same_artist: bool = False) -> str:
     sound = Explanation((), (), 1.0, 0.0, 0.5, 0.5)
-    return Why("A - a", "B - b", 1.0, 0.5, sound, {}, same_artist, listeners).sentences()[-1]
+    return Why("A - a", "B - b", 1.0, 0.5, 0.2, sound, {}, same_artist, listeners).sentences()[-1]
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,33 @@ def test_what_listeners_say_of_two_artists_is_stated_in_plain_words(overlap, wor
 
 def test_an_artist_is_not_compared_with_itself():
     assert last_words(None, same_artist=True) == "Both songs are by the same artist."
+
+
+LEARNED = FusedReasons((KindReason("taste", "listeners' taste", 1.0, 1.0, 0.94),), (), (), ("Can",), 312)
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        (
+            {"traits": TraitPair(("bright", "electric", "drum-driven", "punchy")), "listeners": 5, "fused": LEARNED},
+            "Both are bright, electric and drum-driven; 5 listeners play both artists; learned from 312 listeners.",
+        ),
+        ({"traits": TraitPair(("dark",)), "listeners": 1}, "Both are dark; 1 listener plays both artists."),
+        ({"same_artist": True, "artist": "Can", "fused": LEARNED}, "Both are by Can; learned from 312 listeners."),
+        ({"same_artist": True}, "Both are by the same artist."),
+        (
+            {"fused": LEARNED},
+            "Nearest in listeners' taste: nearer than 94 % of all pairs; learned from 312 listeners.",
+        ),
+        ({"traits": TraitPair((), (("bright", "dark"),)), "listeners": 0}, "No sound stands out in both."),
+    ],
+)
+def test_the_first_sentence_says_the_reasons_in_the_order_of_their_worth(facts, sentence):
+    shared = facts.pop("listeners", None)
+    overlap = None if shared is None else Overlap(shared, 50, 61, 0.1, 1 if shared else None)
+    sound = Explanation((), (), 1.0, 0.0, 0.5, 0.5)
+    why = Why("A - a", "B - b", 1.0, 0.9, 0.6, sound, {}, facts.pop("same_artist", False), overlap, **facts)
+    assert why.lead == why.sentences()[0] == sentence
+    if why.traits.opposed:
+        assert why.sentences()[1] == "In sound they differ: the seed is bright, this song dark."

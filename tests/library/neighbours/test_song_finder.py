@@ -100,9 +100,9 @@ def test_a_path_names_its_own_file_even_if_another_file_has_the_same_song():
         ("miles davis so", r"2 songs match", {2, 3}),
         ("song.mp3", r"2 songs match 'song\.mp3'", {200, 201}),
         ("beatles", r"2 songs match", {6, 8}),
-        ("Haydn - Symphony No. 95", r"no song matches 'Haydn - Symphony No\. 95'; give artist - title", {15, 16}),
+        ("Haydn - Symphony No. 95", r"no match for 'Haydn - Symphony No\. 95'; give artist - title", {15, 16}),
         ("Haydn - Symphony", r"2 songs match", {15, 16}),
-        ("Carravan", r"no song matches 'Carravan'", {1, 5}),
+        ("Carravan", r"no match for 'Carravan'", {1, 5}),
     ],
 )
 def test_what_is_unclear_is_refused_with_suggestions_that_are_clear(text, message, suggestions):
@@ -118,8 +118,45 @@ def test_what_is_unclear_is_refused_with_suggestions_that_are_clear(text, messag
 
 @pytest.mark.parametrize("text", ["zzzzqqqq", "12345", "!?", "xx/yy.flac"])
 def test_what_is_like_nothing_is_refused(text):
-    with pytest.raises(UnclearSongError, match=r"no song matches .*an id or a path"):
+    with pytest.raises(UnclearSongError, match=r"no match for .*an id or a path"):
         FINDER.find(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Taylor Swift - Blank Space",
+        "radiohead creep",
+        "stairway to heaven",
+        "Somebody - Caravan of Love",  # one word in common is no likeness
+        "mahler symphony",
+        "xylophone quartet",
+    ],
+)
+def test_strangers_are_not_suggested(text):
+    with pytest.raises(UnclearSongError, match="no match for") as caught:
+        FINDER.find(text)
+    assert caught.value.suggestions == ()
+    assert "Similar names" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "suggested"),
+    [
+        ("Mils Davis", {2, 3, 4}),  # an artist, misspelt
+        ("Miles Davis - Bitches Brew", {2, 3, 4}),  # an artist whose song is not there
+        ("symfony", {15, 16}),  # one word of a title, misspelt
+        ("elington carravan", {1, 5}),
+        ("The Beatels - Hlep", {6, 8}),
+    ],
+)
+def test_typos_are_answered_with_what_was_meant(text, suggested):
+    try:
+        found = {FINDER.find(text).id}
+    except UnclearSongError as unclear:
+        found = {FINDER.find(name).id for name in unclear.suggestions}
+    assert found
+    assert found <= suggested
 
 
 def test_an_empty_name_and_an_empty_library_say_what_to_do():
@@ -169,7 +206,7 @@ def test_whatever_is_typed_gives_a_song_or_a_refusal(text):
 
 def test_a_name_of_any_length_is_refused_in_one_line():
     with pytest.raises(
-        UnclearSongError, match=r"^no song matches 'q{77}\.\.\.'; give artist - title, an id or a path\.$"
+        UnclearSongError, match=r"^no match for 'q{77}\.\.\.'; give artist - title, an id or a path\.$"
     ) as caught:
         FINDER.find("q" * 10_000)
     assert "\n" not in str(caught.value)

@@ -117,7 +117,7 @@ def stop_after(store, music):
 
     def run(n: int) -> None:
         def stop(stage: str, done: int, total: int) -> None:
-            if (stage, done) == ("fitting the encoder", n):
+            if (stage, done) == ("reading samples", n):
                 raise StoppedError
 
         with pytest.raises(StoppedError):
@@ -193,7 +193,7 @@ def test_damaged_entries_are_read_again(address, store, music, analysed, stop_af
 def test_a_file_that_changed_is_read_again(store, music, analysed, stop_after, make_song):
     stop_after(6)
     analysed.take()
-    make_song(music / "Artist 0" / "Song 0.wav", seed=50, seconds=0.7)
+    make_song(music / "Artist 0" / "Song 0.wav", seed=50, seconds=1.8)
     assert finish(store, music, analysed) == ["Song 0.wav"]
 
 

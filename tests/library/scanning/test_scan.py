@@ -55,7 +55,7 @@ def test_a_new_file_is_analysed(scanned, music, make_song, analysed):
 
 def test_a_changed_file_is_analysed_again_and_keeps_its_id(store, scanned, music, make_song, analysed):
     before = songs_of(store)
-    make_song(music / "Artist 0" / "Song 0.wav", seed=60, seconds=0.7)
+    make_song(music / "Artist 0" / "Song 0.wav", seed=60, seconds=1.8)
     scanned(unchanged=5, changed=1)
     assert analysed.take() == ["Song 0.wav"]
     assert songs_of(store) == before

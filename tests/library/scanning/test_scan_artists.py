@@ -33,7 +33,7 @@ def change_files(music, make_song) -> None:
     make_song(music / "Artist 3" / "new.wav", seed=51)
     make_song(music / "no artist.wav", seed=52)
     (music / "Artist 0" / "Song 0.wav").rename(music / "Artist 3" / "moved.wav")
-    make_song(music / "Artist 0" / "Song 3.wav", seed=53, seconds=0.7)
+    make_song(music / "Artist 0" / "Song 3.wav", seed=53, seconds=1.8)
     (music / "Artist 1" / "Song 1.wav").unlink()
 
 

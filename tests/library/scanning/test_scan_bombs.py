@@ -28,7 +28,7 @@ def album(store, tmp_path, encoder, make_song, monkeypatch):
     monkeypatch.setattr(scanning, "analyse_file", peak_memory.analyse_file)
     monkeypatch.setattr(file_tags, "tags_of_file", peak_memory.tags_of_file)
     folder = tmp_path / "music" / "An Artist - An Album"
-    make_song(folder / "01 First.wav", seed=1, seconds=1)
+    make_song(folder / "01 First.wav", seed=1, seconds=2)
     scan(store, [folder.parent], ONE, encoder=encoder)
     assert [name for name, _, _ in peak_memory.peaks_in(folder)] == ["01 First.wav"]
     return folder
@@ -36,7 +36,7 @@ def album(store, tmp_path, encoder, make_song, monkeypatch):
 
 def bomb_in(folder, kind):
     """Write a song with hostile tags."""
-    samples = 0.1 * np.random.default_rng(0).normal(size=24_000)
+    samples = 0.1 * np.random.default_rng(0).normal(size=48_000)
     if kind == "compressed ID3":
         return with_id3_bomb(write_audio(folder / "02 Bomb.mp3", samples, 24_000), UNPACKED)
     return with_sparse_ape_tag(write_audio(folder / "02 Bomb.wav", samples, 24_000), UNPACKED)

@@ -63,7 +63,7 @@ def test_a_song_that_is_broken_and_mended_keeps_its_id(store, scanned, music, an
 
 @in_sqlite
 def test_a_damaged_file_is_used_and_reported(store, scanned, music, make_song, tmp_path):
-    complete = make_song(tmp_path / "whole.wav", seed=90, seconds=1).read_bytes()
+    complete = make_song(tmp_path / "whole.wav", seed=90, seconds=4).read_bytes()
     (music / "cut.wav").write_bytes(complete[: len(complete) // 2])
     report = scan(store, [music])
     assert report.added == 1

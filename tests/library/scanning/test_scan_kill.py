@@ -118,7 +118,7 @@ def is_part_of(before, after) -> bool:
 
 def test_a_scan_that_is_killed_anywhere_goes_on_where_it_was(start, address, analysed):
     process = start("step by step")
-    process.read_until("fitting the encoder 1")
+    process.read_until("reading samples 1")
     process.kill()
     assert state(address) == {}
 

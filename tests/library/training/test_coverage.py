@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.training.coverage.songs import Count, Coverage, by_turn, cover, first_songs, songs_to_read
+from nearsong.library.training.coverage.records import Count, Coverage
+from nearsong.library.training.coverage.songs import by_turn, cover, first_songs, songs_to_read
 from nearsong.library.training.coverage.words import last_fit, left_out
 from nearsong.library.training.data import TrainingData, TrainingSettings, choose_training_set
 from nearsong.library.training.report import TrainingReport

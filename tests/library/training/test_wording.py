@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from nearsong.library.training.coverage.songs import Count, Coverage
+from nearsong.library.training.coverage.records import Count, Coverage
 from nearsong.library.training.report import Estimate, ReportRow, TrainingReport
 from nearsong.library.training.wording import (
     CHOSEN_BEFORE,

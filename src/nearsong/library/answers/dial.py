@@ -5,14 +5,16 @@ people play and what else is similar; the songs and their index stay as they are
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.answers.seeds import Seed
-from nearsong.library.answers.why.distance_parts import listener_space_of
-from nearsong.model import SimilarityModel
+
+if TYPE_CHECKING:
+    from nearsong.model import SimilarityModel
 
 MAX_ADVENTUROUSNESS = 1.0
 """The dial goes from minus this, familiar, to this, adventurous; 0 is neutral."""
@@ -21,8 +23,10 @@ NO_DIAL = "The dial from familiar to adventurous needs a model that learned from
 """Why a model without a listener space has no dial."""
 
 
-def has_dial(model: SimilarityModel) -> bool:
+def has_dial(model: "SimilarityModel") -> bool:
     """Return whether queries of a model can be turned."""
+    from nearsong.library.answers.why.distance_parts import listener_space_of  # loads scikit-learn
+
     return listener_space_of(model) is not None
 
 
@@ -35,7 +39,7 @@ def check_adventurousness(value: float) -> float:
     return float(value)
 
 
-def turned(model: SimilarityModel, seeds: Sequence[Seed], adventurousness: float) -> npt.NDArray[np.float32]:
+def turned(model: "SimilarityModel", seeds: Sequence[Seed], adventurousness: float) -> npt.NDArray[np.float32]:
     """Return the embeddings (n_seeds, rank) of seeds, turned.
 
     Parameters
@@ -54,6 +58,8 @@ def turned(model: SimilarityModel, seeds: Sequence[Seed], adventurousness: float
     embeddings = np.array([seed.embedding for seed in seeds], dtype=np.float32)
     if check_adventurousness(adventurousness) == 0:
         return embeddings
+    from nearsong.library.answers.why.distance_parts import listener_space_of  # loads scikit-learn
+
     space = listener_space_of(model)
     if space is None:
         raise InvalidInputError(NO_DIAL)

@@ -4,19 +4,23 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, read_tags
 from nearsong.errors import AudioError, InvalidInputError
 from nearsong.library.neighbours.exact import squared_distances
-from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Song
-from nearsong.model import SongEncoder
 from nearsong.names import artist_key, primary_artist, title_key
+
+if TYPE_CHECKING:
+    from nearsong.library.neighbours.space import Space
+    from nearsong.model import SongEncoder
+
+MAX_SEED_SECONDS = 24 * 3600.0
+"""Of a file outside the library, so much is heard."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +57,14 @@ class Seed:
 SeedLike = Seed | Song | int | str | os.PathLike[str]
 
 
-def seed_of_song(space: Space, song: Song) -> Seed:
+def spread_songs(songs: Sequence[Song], most: int) -> list[Song]:
+    """Return at most so many songs of an album, artist or playlist, evenly spaced, to stand for all of them."""
+    if len(songs) <= most:
+        return list(songs)
+    return [songs[round(position)] for position in np.linspace(0, len(songs) - 1, most).tolist()]
+
+
+def seed_of_song(space: "Space", song: Song) -> Seed:
     """Return the seed of a song of a space."""
     return Seed(
         name=song.name,
@@ -65,10 +76,12 @@ def seed_of_song(space: Space, song: Song) -> Seed:
     )
 
 
-def seed_of_file(space: Space, path: str, *, in_worker: bool = False) -> Seed:
+def seed_of_file(space: "Space", path: str, *, in_worker: bool = False) -> Seed:
     """Analyse a file outside the library, perhaps in a worker process with limits; return its seed."""
     if not in_worker:
-        return seed_of_vector(space, space.model.encode(path), read_tags(path), os.path.basename(path), path)
+        return seed_of_vector(space, *_vector_and_tags(space.model.encoder, path), os.path.basename(path), path)
+    from nearsong.audio import map_audio_files
+
     read = partial(_vector_and_tags, space.model.encoder)
     ((_, result),) = map_audio_files(read, [path], workers=1)
     if isinstance(result, AudioError):
@@ -76,11 +89,14 @@ def seed_of_file(space: Space, path: str, *, in_worker: bool = False) -> Seed:
     return seed_of_vector(space, *result, os.path.basename(path), path)
 
 
-def _vector_and_tags(encoder: SongEncoder, path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], Tags]:
-    return encoder.encode(path), read_tags(path)
+def _vector_and_tags(encoder: "SongEncoder", path: str | os.PathLike[str]) -> tuple[npt.NDArray[Any], Tags]:
+    from nearsong.library.scanning.analyse_file import analyse_upload  # loads decoders
+
+    analysed = analyse_upload(encoder, path, os.path.basename(path), MAX_SEED_SECONDS)
+    return np.concatenate(analysed.sound.vectors), read_tags(path)
 
 
-def seed_of_vector(space: Space, vector: npt.NDArray[Any], tags: Tags, name: str, path: str = "") -> Seed:
+def seed_of_vector(space: "Space", vector: npt.NDArray[Any], tags: Tags, name: str, path: str = "") -> Seed:
     """Return the seed of a song vector; ``name`` is used if the tags lack artist or title."""
     return Seed(
         name=f"{tags.artist} - {tags.title}" if tags.artist and tags.title else name,

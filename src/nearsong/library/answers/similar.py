@@ -16,6 +16,7 @@ from nearsong.library.answers.filters import FilterContext, Filters
 from nearsong.library.answers.minus_seeds import pushed_distances
 from nearsong.library.answers.playlist.around_seeds import SPREAD_NEIGHBOURS
 from nearsong.library.answers.seeds import Seed, check_seeds
+from nearsong.library.neighbours.closeness import closeness_word
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Neighbour, Song
@@ -86,10 +87,10 @@ def run_queries(space: Space, queries: Sequence[Query], plays: "PlayCounts | Non
             elif search.masked:
                 search.take(*space.index.nearest(search.embeddings, search.k, allowed=search.allowed))
     distances_of_all = [distance for search in searches for _, distance in search.chosen]
-    similarities = iter(space.calibration.similarity(distances_of_all).tolist())
-    return [
-        [Neighbour(song, distance, next(similarities)) for song, distance in search.chosen] for search in searches
-    ]
+    similarities = space.calibration.similarity(distances_of_all)
+    closeness = space.calibration.closeness(similarities).tolist()
+    scores = zip(similarities.tolist(), closeness, map(closeness_word, closeness), strict=True)
+    return [[Neighbour(song, distance, *next(scores)) for song, distance in search.chosen] for search in searches]
 
 
 def _take_together(space: Space, batch: Sequence["_Search"]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.neighbours.closeness import closeness
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.validation import check_count
 
@@ -31,6 +32,8 @@ class Calibration:
         The share of pairs that are farther apart than each distance; descending from 1.
     pairs : int
         Number of pairs measured.
+    n_songs : int
+        Number of songs that they are of.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Calibration:
     distances: npt.NDArray[np.float64]
     farther: npt.NDArray[np.float64]
     pairs: int
+    n_songs: int
 
     @classmethod
     def fit(cls, embeddings: npt.ArrayLike, seed: int = 0) -> "Calibration":
@@ -76,7 +80,7 @@ class Calibration:
         knots = np.unique(distances[_ranks(n_pairs)])
         knots = knots[knots > 0]  # duplicate songs: distance 0 keeps similarity 1
         farther = 1 - np.searchsorted(distances, knots, side="right") / max(n_pairs, 1)
-        return cls(np.append(0.0, knots), np.append(1.0, farther), n_pairs)
+        return cls(np.append(0.0, knots), np.append(1.0, farther), n_pairs, len(rows))
 
     def similarity(self, distances: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the share of pairs farther apart than each distance: 1 at 0, 0 beyond the farthest pair.
@@ -93,6 +97,10 @@ class Calibration:
         if not (checked >= 0).all():
             raise InvalidInputError("distances has a negative or NaN value; give distances between songs.")
         return np.asarray(np.interp(checked, self.distances, self.farther, right=0.0))
+
+    def closeness(self, similarities: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the closeness of similarities among this many songs; see `nearsong.library.neighbours.closeness`."""
+        return closeness(similarities, max(1, self.n_songs))
 
 
 def _pairs(n_songs: int, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

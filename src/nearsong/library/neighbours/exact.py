@@ -25,7 +25,7 @@ GROUP_SONGS = 16  # songs per stored minimum
 BLOCK_PRODUCTS = 2**18  # products computed together: 1 MB
 BATCH_QUERIES = 64  # queries multiplied together
 BATCH_CANDIDATES = 16_384  # songs measured again together, over all queries
-BLOCK_ROWS = 65_536  # embeddings held in float64
+BLOCK_ROWS = 2_048  # embeddings held in float64, so few that they fit the cache
 MAX_COORDINATE = 1e15  # its square, and sums of it, fit float32
 
 

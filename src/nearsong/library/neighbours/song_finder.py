@@ -25,7 +25,10 @@ CLEAR_MARGIN = 4.0
 SUGGESTIONS = 5
 """Songs suggested when no match is clear."""
 
-_MIN_SUGGESTED_SCORE = 45.0
+MIN_NEAR_SCORE = 70.0
+"""Names from this score on are near; names that share nothing with a text have up to 65 by chance."""
+
+_MIN_SIMILAR_ARTIST = 80.0
 _DASH = re.compile(r"\s[-\u2010-\u2015\u2212]\s")
 _NUMBER = re.compile(r"\d+")
 
@@ -200,10 +203,55 @@ class SongFinder:
             same_numbers = numbers <= set(_NUMBER.findall(_joined(artist_key(song.artist), title_key(song.title))))
             if score >= CLEAR_SCORE and same_numbers and _is_clearly_best([score for _, score in ranked]):
                 return song
-        shown = [song.name for song, score in ranked if score >= _MIN_SUGGESTED_SCORE]
+        shown = [song.name for song in self._similarly_named(text, ranked)]
         advice = "give artist - title, an id or a path"
         similar = f". Similar names: {_listed(shown)}" if shown else ""
-        raise UnclearSongError(f"no song matches {_quoted(text)}; {advice}{similar}.", shown)
+        raise UnclearSongError(f"no match for {_quoted(text)}; {advice}{similar}.", shown)
+
+    def _similarly_named(self, text: str, ranked: Sequence[tuple[Song, float]]) -> list[Song]:
+        """Return songs to suggest: by their name, by all words of the text, or by its artist, allowing for typos.
+
+        A song that shares no more than some letters, or one word of many, is a stranger to whoever looks for another.
+        """
+        near = {song.id: song for song, score in ranked if score >= MIN_NEAR_SCORE}
+        rows = self._with_similar_words(_key(text)) or self._by_similar_artist(_DASH.split(text, maxsplit=1)[0])
+        near |= {self._songs[row].id: self._songs[row] for row in rows}
+        return list(near.values())[:SUGGESTIONS]
+
+    def _with_similar_words(self, key: str) -> list[int]:
+        """Return the songs whose names have every word of a key, each with a typo at most, the nearest name first."""
+        words = set(key.split())
+        if not words:
+            return []
+        vocabulary = list(self._rows_of_word)
+        found: set[int] | None = None
+        for word in sorted(words, key=len, reverse=True):
+            rows: set[int] = set()
+            for at in within_edit_distance(word, vocabulary, _typos_in(word)):
+                rows |= self._rows_of_word[vocabulary[at]]
+            found = rows if found is None else found & rows
+            if not found:
+                return []
+        scores = self._scores(key)
+        ranked = sorted(found or (), key=lambda row: (-scores[row], row))
+        return [self._first_files[row] for row in ranked[:SUGGESTIONS]]
+
+    @cached_property
+    def _rows_of_word(self) -> dict[str, set[int]]:
+        rows: dict[str, set[int]] = {}
+        for row, name in enumerate(self._texts[0]):
+            for word in name.split():
+                rows.setdefault(word, set()).add(row)
+        return rows
+
+    def _by_similar_artist(self, text: str) -> list[int]:
+        """Return songs by the artist whose name is most similar to a text, if it is similar at all."""
+        artists = list(self._by_artist)
+        if not artists:
+            return []
+        scores = _name_similarities(artist_key(primary_artist(text)), artists)
+        best = int(np.argmax(scores))
+        return self._by_artist[artists[best]][:SUGGESTIONS] if scores[best] >= _MIN_SIMILAR_ARTIST else []
 
     def _only_song(self, text: str, rows: Sequence[int]) -> Song:
         """Return the first song of some rows if all are files of the same song."""
@@ -229,6 +277,11 @@ def within_edit_distance(word: str, others: Sequence[str], max_edits: int) -> li
     """
     distances: Any = process.cdist([word], others, scorer=OSA.distance, score_cutoff=max_edits, dtype=np.uint8)
     return np.flatnonzero(distances[0] <= max_edits).tolist()
+
+
+def _typos_in(word: str) -> int:
+    """Return how many wrong letters a word may have: none in three letters, one in six, then two."""
+    return min(max(0, (len(word) - 1) // 3), 2)
 
 
 def _quoted(text: str) -> str:

@@ -1,8 +1,9 @@
 """A stored library and a model -> its songs with their embeddings, loaded once."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,13 @@ from nearsong.caching import cached_property
 from nearsong.errors import EmptyLibraryError, LibraryError, NoSuchSongError
 from nearsong.library.neighbours.calibration import Calibration
 from nearsong.library.neighbours.index import NO_GRAPH, NeighbourIndex
-from nearsong.library.neighbours.song_finder import SongFinder
 from nearsong.library.records import Song
-from nearsong.library.store import Store
-from nearsong.model import SimilarityModel
 from nearsong.types import FloatArray, Progress
+
+if TYPE_CHECKING:
+    from nearsong.library.neighbours.song_finder import SongFinder
+    from nearsong.library.store import Store
+    from nearsong.model import SimilarityModel
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,7 +55,7 @@ class Space:
     def __init__(
         self,
         model_id: int,
-        model: SimilarityModel,
+        model: "SimilarityModel",
         songs: list[Song],
         embeddings: npt.NDArray[np.float32],
         cache: Path,
@@ -72,7 +75,7 @@ class Space:
         self._categories: dict[object, tuple[list[str], npt.NDArray[np.intp]]] = {}
 
     @classmethod
-    def load(cls, store: Store, model_id: int | None = None) -> "Space":
+    def load(cls, store: "Store", model_id: int | None = None) -> "Space":
         """Read a model and its songs; by default the active model.
 
         Raises
@@ -84,6 +87,8 @@ class Space:
         model_id = store.models.active if model_id is None else store.models.row(model_id).id
         if model_id is None:
             raise _nothing_to_compare(store, 0)
+        from nearsong.model import SimilarityModel
+
         model = SimilarityModel.from_bytes(store.models.data(model_id))
         ids, embeddings = store.songs.embeddings(model_id)
         stored = store.songs.all()
@@ -116,8 +121,10 @@ class Space:
         return Calibration.fit(self.embeddings)
 
     @cached_property
-    def finder(self) -> SongFinder:
+    def finder(self) -> "SongFinder":
         """Finds songs by their names."""
+        from nearsong.library.neighbours.song_finder import SongFinder
+
         return SongFinder(self.songs)
 
     @cached_property
@@ -132,6 +139,13 @@ class Space:
             raise NoSuchSongError(f"{song.name} (id {song.id}) is not analysed yet; run `nearsong scan`.")
         embedding: npt.NDArray[np.float32] = self.embeddings[row]
         return embedding
+
+    def closeness_to(self, first: Song, songs: Sequence[Song]) -> list[float]:
+        """Return the closeness of songs to one of them."""
+        embeddings = np.stack([self.embedding_of(song) for song in songs]).astype(np.float64)
+        distances = np.linalg.norm(embeddings - self.embedding_of(first).astype(np.float64), axis=1)
+        closeness: list[float] = self.calibration.closeness(self.calibration.similarity(distances)).tolist()
+        return closeness
 
     def rows(self, ids: npt.NDArray[np.int64]) -> list[int]:
         """Return the rows of songs by their ids."""
@@ -178,7 +192,11 @@ class Space:
         return [value.casefold() for value in numbers], np.array(codes, dtype=np.intp)
 
 
-def _nothing_to_compare(store: Store, missing: int) -> EmptyLibraryError:
+def _nothing_to_compare(store: "Store", missing: int) -> EmptyLibraryError:
+    if missing and not store.songs.roots():
+        return EmptyLibraryError(
+            f"all folders of the library {store.name} were removed; to bring one back: `nearsong scan FOLDER`."
+        )
     if missing:
         what = f"the files of all {missing:,} songs in the library {store.name} are missing"
         return EmptyLibraryError(f"{what}; restore them and run `nearsong scan`.")

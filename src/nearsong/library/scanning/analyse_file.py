@@ -17,6 +17,7 @@ from nearsong.errors import AudioError, ChangedAudioError, SilentAudioError, Too
 from nearsong.guarded_file import open_regular
 from nearsong.library.files.find import MAX_MODIFIED_NS, content_key
 from nearsong.library.scanning.file_tags import root_of
+from nearsong.library.scanning.set_aside import SoundOutline
 from nearsong.model import EncodedFile, SongEncoder
 from nearsong.model.encoders import encode_file, load_encoder
 from nearsong.model.encoders.base import encode_samples, readers_of
@@ -28,34 +29,50 @@ MAX_SILENCE = 1e-4
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnalysedFile:
-    """A file as a worker analysed it; ``vectors`` by encoder id."""
+    """A file as a worker analysed it; ``vectors`` by encoder id, none if it is ``set_aside`` for a reason."""
 
     vectors: dict[int, FloatArray]
     seconds: float
     damage: str | None
     content: str
     tags: Tags
+    set_aside: str = ""
 
 
 def analyse_file(
-    encoders: Mapping[int, SongEncoder], roots: Sequence[str], path: str | os.PathLike[str]
+    encoders: Mapping[int, SongEncoder],
+    roots: Sequence[str],
+    path: str | os.PathLike[str],
+    *,
+    keep_all: bool = False,
 ) -> AnalysedFile:
-    """Encode a file and read its content and tags; runs in a scan's workers."""
+    """Encode a file and read its content and tags; runs in a scan's workers.
+
+    Of a file without music there is the reason instead of vectors, unless all files are kept.
+    """
     name = os.fspath(path)
     before = size_and_date(name)
     try:
         content = content_key(name)
     except OSError as error:
         raise UnreadableAudioError(name, f"cannot be opened ({error.strerror}).") from error
-    encoded = encode_file(tuple(encoders.values()), name)
+    outlines: list[SoundOutline] = []
+
+    def measured(blocks: Iterator[Samples], rate: int) -> Iterator[Samples]:
+        outlines.append(SoundOutline(blocks, rate))
+        return iter(outlines[-1])
+
+    encoded = encode_file(tuple(encoders.values()), name, measured)
+    set_aside = "" if keep_all else outlines[0].reason(encoded.seconds)
     damages = [encoded.damage] if encoded.damage else []
     tags = read_tags(name, root_of(name, roots), damages.append)
     analysed = AnalysedFile(
-        vectors=dict(zip(encoders, encoded.vectors, strict=True)),
+        vectors={} if set_aside else dict(zip(encoders, encoded.vectors, strict=True)),
         seconds=encoded.seconds,
         damage=damages[0] if damages else None,
         content=content,
         tags=tags,
+        set_aside=set_aside,
     )
     if size_and_date(name) != before:
         raise ChangedAudioError(name, "changed while it was read; scan again.")

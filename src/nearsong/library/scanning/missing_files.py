@@ -44,8 +44,8 @@ def account_for_missing(
     """
     lost = _lost_paths(folders, found, known)
     files = {path: file for path, file in store.songs.known_files().items() if path in lost} if lost else {}
-    songs = {path: file for path, file in files.items() if not file.problem}
-    _remove(store, [file for file in files.values() if file.problem])
+    songs = {path: file for path, file in files.items() if file.is_song}
+    _remove(store, [file for file in files.values() if not file.is_song])
     if not prune:
         return MissingSongs(removed=0, missing=_mark_missing(store, songs.values()))
     doubtful = _in_empty_folders(songs, folders, found)

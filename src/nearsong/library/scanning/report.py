@@ -23,7 +23,9 @@ class ScanOptions:
     prune : bool
         Whether songs whose file is gone are removed.
     retry : bool
-        Whether unchanged files that could not be read last time are tried again.
+        Whether unchanged files that could not be read last time, or were set aside, are tried again.
+    keep_all : bool
+        Whether nothing is set aside: files that were are analysed, and stay songs until they change.
     seed : int
         Of the sample that encoders are fitted on.
     encoders : sequence of str or None
@@ -40,6 +42,7 @@ class ScanOptions:
     timeout: float | None = 600.0
     prune: bool = False
     retry: bool = False
+    keep_all: bool = False
     seed: int = 0
     encoders: tuple[str, ...] | None = None
     excerpt: float | None = None
@@ -65,7 +68,8 @@ class ScanReport:
     Attributes
     ----------
     found : int
-        Audio files below the folders: the sum of the next six, ``known_unreadable`` and the files ``unreadable``.
+        Audio files below the folders: the sum of the next six, ``known_unreadable``, ``known_set_aside``, and the
+        files ``unreadable`` and ``set_aside``.
     unchanged, added, changed, moved, copied, reanalysed : int
         Files as they were; new; with another content; known under another path; with the content of another file, so
         that they need no analysis; unchanged and analysed with another encoder or excerpt.
@@ -73,8 +77,12 @@ class ScanReport:
         Songs of these folders whose file is gone: kept, or removed with ``prune``.
     known_unreadable : int
         Files that could not be read before, have not changed, and were left alone.
+    known_set_aside : int
+        Files that were set aside before, have not changed, and were left alone.
     unreadable : list of (str, str)
         Files that cannot be read, and why.
+    set_aside : list of (str, str)
+        Files without music, and why they are not compared with songs.
     damaged : list of (str, str)
         Files that could be used in part, and what is wrong with them.
     seconds : float
@@ -91,7 +99,9 @@ class ScanReport:
     missing: int = 0
     removed: int = 0
     known_unreadable: int = 0
+    known_set_aside: int = 0
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    set_aside: list[tuple[str, str]] = field(default_factory=list)
     damaged: list[tuple[str, str]] = field(default_factory=list)
     seconds: float = 0.0
 

@@ -136,22 +136,23 @@ class _Scan:
     def _choose_encoders(self, files: list[FoundFile], n_pending: int) -> bool:
         paths, readable = (
             [file.path for file in files],
-            [file.path for file in files if not self._is_unreadable(file)],
+            [file.path for file in files if not self._is_no_song(file)],
         )
         n_analysed = Counter(encoder_id for file in self.known.values() for encoder_id in file.analysed)
         chooser = EncoderChooser(self.store, self.options, self.progress, self.note)
         return chooser.choose(readable or paths, n_files=len(files), n_pending=n_pending, n_analysed=n_analysed)
 
-    def _is_unreadable(self, file: FoundFile) -> bool:
-        return file.path in self.known and bool(self.known[file.path].problem)
+    def _is_no_song(self, file: FoundFile) -> bool:
+        return file.path in self.known and not self.known[file.path].is_song
 
     def _compare(self, files: list[FoundFile]) -> list[FoundFile]:
         """Compare files with what is known of them, and return those that have to be analysed."""
         self.encoder_ids = frozenset(self.store.models.scanned_encoders().values())
         self.known = self.store.songs.known_files()
-        self.known_sizes = {file.size for file in self.known.values() if not file.problem}
+        self.known_sizes = {file.size for file in self.known.values() if file.is_song}
         pending, back = [], []
-        n_unchanged = n_unreadable = 0
+        n_unchanged = n_unreadable = n_set_aside = 0
+        tries_set_aside = self.options.retry or self.options.keep_all
         for file in files:
             known = self.known.get(file.path)
             if known is None or not _is_same_file(known, file):
@@ -161,13 +162,16 @@ class _Scan:
                 back.append(known.id)
             if known.problem and not self.options.retry:
                 n_unreadable += 1
+            elif known.set_aside and not tries_set_aside:
+                n_set_aside += 1
             elif self._is_complete(known):
                 n_unchanged += 1
             else:
                 pending.append(file)
         if back:
             self.store.songs.set_missing(back, False)
-        self.report.unchanged, self.report.known_unreadable = n_unchanged, n_unreadable
+        self.report.unchanged = n_unchanged
+        self.report.known_unreadable, self.report.known_set_aside = n_unreadable, n_set_aside
         return pending
 
     def _is_complete(self, file: KnownFile | SameContent) -> bool:
@@ -180,7 +184,7 @@ class _Scan:
         others = [
             FoundFile(path, known.size, known.modified)
             for path, known in self.known.items()
-            if path not in paths and not known.missing and not known.problem and not self._is_complete(known)
+            if path not in paths and not known.missing and known.is_song and not self._is_complete(known)
         ]
         return [file for file in sorted(others) if is_unchanged(*file)]
 
@@ -196,7 +200,7 @@ class _Scan:
         groups: dict[frozenset[int], list[FoundFile]] = {}
         for file in pending:
             known = self.known.get(file.path)
-            has_vectors = known is not None and _is_same_file(known, file) and not known.problem
+            has_vectors = known is not None and _is_same_file(known, file) and known.is_song
             lacking = self.encoder_ids - known.analysed if has_vectors and known else self.encoder_ids
             groups.setdefault(lacking, []).append(file)
         n_done = count(1)
@@ -225,7 +229,7 @@ class _Scan:
 
         options = self.options
         results = map_audio_files(
-            partial(analyse_file, encoders, self.roots),
+            partial(analyse_file, encoders, self.roots, keep_all=options.keep_all),
             paths_to_analyse(),
             workers=options.workers,
             timeout=options.timeout,
@@ -235,6 +239,8 @@ class _Scan:
             file = files_by_path[os.fspath(path)]
             if isinstance(result, AudioError):
                 self._write_problem(file, result)
+            elif result.set_aside:
+                self._write_set_aside(file, result)
             else:
                 self._write(file, result)
             advance()
@@ -265,7 +271,7 @@ class _Scan:
         if file.size not in self.known_sizes:
             return False
         here = self.known.get(file.path)
-        return here is None or bool(here.problem) or not _is_same_file(here, file)  # else only vectors are missing
+        return here is None or not here.is_song or not _is_same_file(here, file)  # else only vectors are missing
 
     def _is_done(self, file: FoundFile) -> bool:
         known = self.store.songs.known_file(file.path)
@@ -329,24 +335,16 @@ class _Scan:
         with self.store.writing() as connection:
             known = songs.known_file(file.path, connection)
             is_same = known is not None and _is_same_file(known, file)
-            if known is not None and is_same and not known.problem:
+            if known is not None and is_same and known.is_song:
                 song = known.id
                 vectors = {encoder_id: vectors[encoder_id] for encoder_id in vectors.keys() - known.analysed}
                 songs.add_vectors(connection, song, vectors)
             else:
-                scanned = ScannedFile(
-                    **file._asdict(),
-                    content=result.content,
-                    tags=result.tags,
-                    seconds=result.seconds,
-                    vectors=vectors,
-                    damage=damage,
-                )
-                song = songs.put(connection, scanned)
+                song = songs.put(connection, _scanned(file, result))
             self.embedder.embed(connection, song, vectors)
         if damage:
             report.damaged.append((file.path, damage))
-        if known is None or known.problem:
+        if known is None or not known.is_song:
             report.added += 1
         elif not is_same:
             report.changed += 1
@@ -354,6 +352,12 @@ class _Scan:
             report.reanalysed += 1
         else:  # another scan was faster
             report.unchanged += 1
+
+    def _write_set_aside(self, file: FoundFile, result: AnalysedFile) -> None:
+        """Write a file without music: a row with the reason, and no vectors that could answer a query."""
+        self.report.set_aside.append((file.path, result.set_aside))
+        with self.store.writing() as connection:
+            self.store.songs.put(connection, _scanned(file, result))
 
     def _write_problem(self, file: FoundFile, error: AudioError) -> None:
         """Write that a file cannot be analysed, so that it is left alone until it changes."""
@@ -374,6 +378,19 @@ class _Scan:
                     path=file.path, size=file.size, modified=modified, content="", tags=tags, problem=error.reason
                 )
                 self.store.songs.put(connection, unreadable)
+
+
+def _scanned(file: FoundFile, result: AnalysedFile) -> ScannedFile:
+    """Return a row of what a worker found out about a file."""
+    return ScannedFile(
+        **file._asdict(),
+        content=result.content,
+        tags=result.tags,
+        seconds=result.seconds,
+        vectors=result.vectors,
+        set_aside=result.set_aside,
+        damage=result.damage or "",
+    )
 
 
 def _is_same_file(known: KnownFile, file: FoundFile) -> bool:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.training.coverage.songs import Coverage, cover, first_songs
+from nearsong.library.training.coverage.records import Coverage
+from nearsong.library.training.coverage.songs import cover, first_songs
 from nearsong.library.training.settings import TrainingSettings
 from nearsong.model.held_out import Indices, ListeningData
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
 from nearsong.errors import InvalidInputError
-from nearsong.library.training.coverage.songs import Coverage
+from nearsong.library.training.coverage.records import Coverage
 
 DATABASES = ("known", "unknown")
 """Songs that held-out songs are ranked against: the training songs, and songs of other unseen artists."""

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.training.coverage.minimum_data import MIN_ARTISTS as MIN_ARTISTS
 from nearsong.validation import check_choice, check_count, check_positive
-
-MIN_ARTISTS = 25
-"""Artists required for training: ten to learn from, and the rest for validation and test."""
 
 MIN_ACTIVE_LISTENERS = 5
 """Listeners of two or more artists required for training."""

@@ -15,7 +15,7 @@ from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.listeners.thresholds import Listening
 from nearsong.library.models.library_encoders import chosen_encoders, default_encoders, stored_encoder
 from nearsong.library.models.lifecycle import add_model, add_native
-from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
+from nearsong.library.store import PENDING, REJECTED, Store
 from nearsong.library.training.coverage.songs import songs_to_read
 from nearsong.library.training.data import MIN_LISTENERS
 from nearsong.library.training.fit import (
@@ -29,6 +29,7 @@ from nearsong.library.training.fit import (
 )
 from nearsong.library.training.fused import codeword_member
 from nearsong.library.training.retraining.last_training import last_training, store_last_training, training_digest
+from nearsong.library.training.retraining.rejection import rejection_state
 from nearsong.model import CodewordEncoder, SimilarityModel, SongEncoder
 from nearsong.temporary import remove_leftovers
 from nearsong.types import Progress, no_progress
@@ -272,18 +273,6 @@ def _read_vectors(
 
 
 # ---- rejected trainings
-
-
-def rejection_state(store: Store) -> str:
-    """Return a text that changes when there is more data: it contains the histories and the number of songs.
-
-    The history of recorded plays grows constantly; it changes the text only when its size has doubled.
-    """
-    histories = [
-        f"played {history.rows.bit_length()}" if history.format == PLAYED else history.id
-        for history in store.listens.histories()
-    ]
-    return f"{histories} {store.songs.counts()['songs']}"
 
 
 def rejected_report(store: Store) -> TrainingReport | None:

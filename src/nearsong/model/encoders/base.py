@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -32,6 +32,7 @@ from nearsong.types import FloatArray
 from nearsong.validation import check_vectors
 
 Path = str | os.PathLike[str]
+Listen = Callable[[Iterator[Samples], int], Iterator[Samples]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,8 +379,8 @@ def readers_of(encoders: Sequence[SongEncoder]) -> dict[tuple[int, float], list[
     return dict(sorted(groups.items()))
 
 
-def encode_file(encoders: Sequence[SongEncoder], path: Path) -> EncodedFile:
-    """Encode one file, or the excerpt of it that the encoders are for, in one pass over its audio."""
+def encode_file(encoders: Sequence[SongEncoder], path: Path, listen: Listen | None = None) -> EncodedFile:
+    """Encode one file, or the encoders' excerpt of it, in one pass over its audio, which `listen` may pass on."""
     damages: list[AudioDamage] = []
     flat = [single for encoder in encoders for single in encoder.encoders]
     vectors: dict[int, FloatArray] = {}
@@ -388,7 +389,7 @@ def encode_file(encoders: Sequence[SongEncoder], path: Path) -> EncodedFile:
         blocks = stream_audio(
             path, sample_rate=rate, on_damage=damages.append, excerpt=excerpt, on_length=lengths.append
         )
-        encoded, _ = encode_samples([flat[i] for i in chosen], blocks)
+        encoded, _ = encode_samples([flat[i] for i in chosen], listen(blocks, rate) if listen else blocks)
         if not encoded:
             min_ms = 1000 * max(flat[i].features.min_samples for i in chosen) / rate
             raise TooShortAudioError(path, f"is shorter than {min_ms:.0f} ms, too short to analyse.")

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.answers.dial import check_adventurousness
+from nearsong.library.answers.playlist.defaults import PLAYLIST_DEFAULTS
 from nearsong.validation import check_count
 
 Floats = npt.NDArray[np.float32]
@@ -28,7 +29,7 @@ MIN_COPY_SHARE = 0.005
 
 @dataclass(frozen=True)
 class PlaylistRules:
-    """Parameters of a playlist.
+    """Parameters of a playlist; their defaults are those of the command line, the service and the page.
 
     Attributes
     ----------
@@ -37,8 +38,9 @@ class PlaylistRules:
     artist_gap : int, default=5
         No artist occurs twice within this many consecutive songs; 0 or 1 for no limit. Unknown artists never clash.
     diversity : float, default=0.0
-        From 0, always the nearest song, to 1, the song among many near ones that differs most from those before.
-        Above 0 the choice is random too, so that another ``seed`` gives another list.
+        The share of songs that are chosen for variety: each is, of some near ones drawn at random, the song that
+        differs most from those before. All others are the nearest songs, so with a small share these stay on the
+        list. Above 0, another ``seed`` gives another list.
     drift : float, default=0.0
         From 0, near the seeds, to 1, near the previous song.
     adventurousness : float, default=0.0
@@ -47,12 +49,12 @@ class PlaylistRules:
         Of the random generator; the same seed gives the same list.
     """
 
-    length: int = 25
-    artist_gap: int = 5
-    diversity: float = 0.0
-    drift: float = 0.0
+    length: int = PLAYLIST_DEFAULTS.length
+    artist_gap: int = PLAYLIST_DEFAULTS.artist_gap
+    diversity: float = PLAYLIST_DEFAULTS.diversity
+    drift: float = PLAYLIST_DEFAULTS.drift
     seed: int = 0
-    adventurousness: float = 0.0
+    adventurousness: float = PLAYLIST_DEFAULTS.adventurousness
 
     def __post_init__(self) -> None:
         check_adventurousness(self.adventurousness)

@@ -12,7 +12,7 @@ from nearsong.library.answers.recommending.records import ForYou, Recommendation
 from nearsong.library.answers.seeds import seed_of_song
 from nearsong.library.listeners.recorded.plays import checked_listener
 from nearsong.listens import DEFAULT_USER
-from nearsong.recommendation import Taste, Worth, best_rows, nearest_liked
+from nearsong.recommendation import BANDWIDTH, Taste, Worth, best_rows, nearest_liked
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
@@ -64,13 +64,15 @@ def for_you(
     scores, taste, points = recommender.scores(known, ranked)
     rows = _best(recommender, scores, allowed, n, filters)
     because = _nearest_others(space.embeddings[rows], taste, rows, points)
+    near = _is_near(recommender, rows, points[because])
     songs = [
         Recommendation(
             song=space.songs[row],
             score=float(scores[row]),
             because=space.songs[points[point]] if point >= 0 else None,
+            is_near=is_near and point >= 0,
         )
-        for row, point in zip(rows.tolist(), because.tolist(), strict=True)
+        for row, point, is_near in zip(rows.tolist(), because.tolist(), near.tolist(), strict=True)
     ]
     notes = [] if (known.weights > 0).any() else [ONLY_DISLIKED.format(_in_words(name))]
     if len(songs) < n:
@@ -88,6 +90,14 @@ def _nearest_others(embeddings: npt.NDArray[np.floating], taste: Taste, rows: In
         others = Taste(taste.points, np.where(points == rows[at], 0.0, taste.weights))
         nearest[at] = nearest_liked(embeddings[[at]], others)[0]
     return nearest
+
+
+def _is_near(recommender: Recommender, rows: Ints, others: Ints) -> Mask:
+    """Return whether each song is nearer to the other than where the pull of a liked song has fallen to 1/e."""
+    embeddings = recommender.space.embeddings
+    squares = np.square(embeddings[rows].astype(np.float64) - embeddings[others]).sum(axis=1)
+    near: Mask = squares <= BANDWIDTH * recommender.typical
+    return near
 
 
 def _allowed(recommender: Recommender, known: KnownSongs, filters: Filters) -> Mask:

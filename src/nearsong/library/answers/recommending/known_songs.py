@@ -27,12 +27,21 @@ class KnownSongs:
         Above 0 for what they like, below 0 for what they dislike, 0 where nothing is known.
     is_known : array of bool and shape (n_songs,)
         Whether they played, liked, rated or skipped the song itself.
+    plays : array of shape (n_songs,)
+        How often they played each song, however long ago.
+    last_played : array of int64 and shape (n_songs,)
+        When they last did, in seconds since 1970; 0 if never, or at an unknown time.
+    is_loved : array of bool and shape (n_songs,)
+        Whether they gave the song a heart.
     n_plays : int
         Plays of songs and artists of the library.
     """
 
     weights: FloatArray
     is_known: Mask
+    plays: FloatArray
+    last_played: Ints
+    is_loved: Mask
     n_plays: int
 
 
@@ -90,7 +99,17 @@ class SongRows:
             weights[list(group.rows)] += weight / max(len(group.rows), 1)
         is_known = np.zeros(self._n_songs, bool)
         is_known[row[row >= 0]] = True
-        return KnownSongs(weights=weights, is_known=is_known, n_plays=evidence.n_plays)
+        listens = (row >= 0) & (evidence.action == Action.LISTEN)
+        last_played = np.zeros(self._n_songs, np.int64)
+        np.maximum.at(last_played, row[listens], evidence.time[listens])
+        return KnownSongs(
+            weights=weights,
+            is_known=is_known,
+            plays=np.bincount(row[listens], evidence.plays[listens], self._n_songs).astype(np.float64),
+            last_played=last_played,
+            is_loved=of_songs.hearts,
+            n_plays=evidence.n_plays,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from nearsong.library.answers.filters import FilterContext, Filters
 from nearsong.library.answers.recommending.known_songs import KnownSongs, Mask
 from nearsong.library.answers.recommending.recommender import Recommender
 from nearsong.library.answers.recommending.records import Recommendation
+from nearsong.library.answers.recommending.surprise import check_surprise, surprising_rows, wants_unknown
 from nearsong.library.answers.seeds import Seed, check_seeds, seed_of_song
 from nearsong.library.neighbours.space import Space
-from nearsong.recommendation import Taste, best_rows, nearest_liked, strongest_rows, taste_scores
+from nearsong.recommendation import Taste, nearest_liked, strongest_rows, taste_scores
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
@@ -29,11 +30,9 @@ LISTENER_SHARE = 0.25
 ARTIST_GAP = 4
 """No artist occurs twice within this many consecutive songs, if there are others."""
 
-DRAWN_FROM = 3
-"""The next song is drawn from this many of the best, so that another seed gives another radio, ..."""
-
 DRAWN_SHARE = 0.8
-"""... if their scores are at least this share of the best."""
+"""The next song is one of some of the best, so that another seed gives another radio, if their scores are at least
+this share of the first's."""
 
 
 def next_songs(
@@ -44,6 +43,7 @@ def next_songs(
     filters: Filters,
     *,
     known: KnownSongs | None = None,
+    surprise: float = 0.0,
     seed: int = 0,
 ) -> list[Recommendation]:
     """Return the next songs of a radio.
@@ -61,6 +61,8 @@ def next_songs(
         ``one_per_artist``: no artist twice, until all were there.
     known : KnownSongs, optional
         What the listener thinks of the songs; what they dislike is left out.
+    surprise : float
+        From 0, the nearest songs, to 1, far ones that the listener does not know.
     seed : int
         Of the random generator; the same seed gives the same radio.
 
@@ -72,11 +74,12 @@ def next_songs(
     """
     check_count(n, "n")
     check_count(seed, "seed", minimum=0)
+    check_surprise(surprise)
     check_seeds([*seeds, *(song for song, reaction in heard if reaction != "skipped")])
-    playing = _Radio(recommender, seeds, heard, filters, known)
+    playing = _Radio(recommender, seeds, heard, filters=filters, known=known, surprise=surprise)
     songs = []
     for number in range(len(heard), len(heard) + n):
-        row = playing.choose(np.random.default_rng([seed, number]))
+        row = playing.choose(seed, number)
         if row is None:
             break
         songs.append(playing.recommendation(row))
@@ -92,11 +95,15 @@ class _Radio:
         recommender: Recommender,
         seeds: Sequence[Seed],
         heard: Sequence[tuple[Seed, str]],
+        *,
         filters: Filters,
         known: KnownSongs | None,
+        surprise: float,
     ) -> None:
         self._recommender, self._space = recommender, recommender.space
         self._gap = len(self._space.songs) if filters.one_per_artist else ARTIST_GAP
+        self._surprise = surprise
+        self._known = _known_songs(recommender, known)
         self._allowed = _allowed(self._space, recommender, seeds, filters, known)
         self._base = self._pull(seeds, np.full(len(seeds), 1.0 / max(len(seeds), 1)))
         if known is not None and known.weights.any():
@@ -118,8 +125,8 @@ class _Radio:
         self._reacted = FORGETTING * self._reacted + self._pull([song], np.array([REACTION_WEIGHTS["played"]]))
         self._played.append(row)
 
-    def choose(self, random: np.random.Generator) -> int | None:
-        """Return the next song; None if no song passes the filters."""
+    def choose(self, seed: int, number: int) -> int | None:
+        """Return the song of this number of the radio; None if no song passes the filters."""
         played = np.zeros(len(self._allowed), bool)
         played[self._played] = True
         new = self._allowed & ~self._recommender.copies_of(played)
@@ -129,9 +136,10 @@ class _Radio:
         recent = {int(artists[row]) for row in self._played[max(0, len(self._played) - self._gap + 1) :]} - {-1}
         others = new & ~np.isin(artists, list(recent))
         scores = self._base + self._reacted
-        best = best_rows(scores, others if others.any() else new, artists, DRAWN_FROM)
+        unknown = ~self._known if wants_unknown(self._surprise, seed, number) else None
+        best = surprising_rows(scores, others if others.any() else new, self._surprise, unknown)
         near = best[scores[best] >= min(DRAWN_SHARE * scores[best[0]], scores[best[0]])]
-        return int(random.choice(near))
+        return int(np.random.default_rng([seed, number]).choice(near))
 
     def recommendation(self, row: int) -> Recommendation:
         """Return a song as a recommendation, with the nearest seed or liked song."""
@@ -152,6 +160,11 @@ class _Radio:
         taste = Taste(np.array([point.embedding for point in points], dtype=np.float32), weights)
         scores = taste_scores(self._space.embeddings, taste, self._recommender.typical)
         return float(np.abs(weights).sum()) * scores
+
+
+def _known_songs(recommender: Recommender, known: KnownSongs | None) -> Mask:
+    """Return a mask of the songs that the listener knows, with their copies."""
+    return np.zeros(len(recommender.space.songs), bool) if known is None else recommender.copies_of(known.is_known)
 
 
 def _allowed(

@@ -20,11 +20,15 @@ class Recommendation:
         The higher the better; comparable within one answer only.
     because : Song or None
         The song of the listener, or the seed, that it is nearest to.
+    is_near : bool
+        Whether it is so near to that song that it is a reason. In a small library the nearest song may be far, and
+        other listeners may speak for a song that sounds like none.
     """
 
     song: Song
     score: float
     because: Song | None = None
+    is_near: bool = True
 
 
 @dataclass(frozen=True)

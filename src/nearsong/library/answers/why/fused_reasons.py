@@ -1,4 +1,4 @@
-"""Pairs of songs under a fused model -> why they are near: taste, sound, words for both, and who is also played."""
+"""Pairs of songs under a fused model -> why they are near: taste, sound, tags of both, and who is also played."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from nearsong.library.answers.words.song_words import SongWords, TagEncoder, cal
 from nearsong.library.neighbours.calibration import Calibration
 from nearsong.library.neighbours.space import Space
 from nearsong.model import SimilarityModel
-from nearsong.names import artist_key, count, primary_artist
+from nearsong.names import artist_key, primary_artist
 
 ANCHORS = "anchors"
 """What a model's record of its training names the artists of its listens: column -> name, for those that matter."""
@@ -81,33 +81,13 @@ class FusedReasons:
     played: tuple[str, ...]
     n_listeners: int | None
 
-    def lead(self, sound: str = "", artist: str = "") -> str:
-        """Return the reasons in one sentence.
-
-        Parameters
-        ----------
-        sound : str
-            A sound that both have much of, for songs without tags.
-        artist : str
-            The artist of both, if it is the same.
-        """
-        clauses = []
-        if artist:
-            clauses.append(f"both are by {artist}")
-        if self.tags:
-            clauses.append(f"both: {', '.join(self.tags)}")
-        elif sound:
-            clauses.append(f"both have much of this sound: {sound}")
-        else:
-            nearest = max(self.kinds, key=lambda kind: kind.similarity)
-            near = f"nearest in {nearest.words}: nearer than {_percent(nearest.similarity)} of all pairs"
-            clauses.append(near if nearest.similarity >= 0.5 else "farther apart than most songs")
-        if self.played:
-            clauses.append(f"likely listeners of both also play {_listed(self.played)}")
-        if self.n_listeners:
-            clauses.append(f"learned from {count(self.n_listeners, 'listener')}")
-        text = "; ".join(clauses)
-        return f"{text[0].upper()}{text[1:]}."
+    @property
+    def nearest(self) -> str:
+        """In which respect they are nearest, in words."""
+        kind = max(self.kinds, key=lambda one: one.similarity)
+        if kind.similarity < 0.5:
+            return "farther apart than most songs"
+        return f"nearest in {kind.words}: nearer than {_percent(kind.similarity)} of all pairs"
 
     def sentences(self) -> list[str]:
         """Return the parts of the distance in words."""
@@ -124,6 +104,8 @@ class FusedReasons:
         if total > 0 and len(self.aspects) > 1:
             most = [f"{part.name} ({_percent(part.squared / total)})" for part in self.aspects[:MAX_ASPECTS_NAMED]]
             lines.append(f"In sound they differ most in {' and '.join(most)}.")
+        if self.played:
+            lines.append(f"Likely listeners of both also play {listed(self.played)}.")
         return lines
 
 
@@ -203,10 +185,10 @@ def anchor_names(trained_on: Mapping[str, Any]) -> dict[int, str]:
     return {int(column): str(name) for column, name in named.items()} if isinstance(named, Mapping) else {}
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return names as a list in words.
 
-    >>> _listed(["Can"]), _listed(["Can", "Neu!", "Faust"])
+    >>> listed(["Can"]), listed(["Can", "Neu!", "Faust"])
     ('Can', 'Can, Neu! and Faust')
     """
     return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])

@@ -1,10 +1,12 @@
-"""A store -> the encoder of its library that has words, and the tags of all songs."""
+"""A store -> the encoders of its library that have words, and the tags and traits of all songs."""
 
 from nearsong.library.answers.words.song_words import SongWords, TagEncoder
+from nearsong.library.answers.words.sound_traits import SongTraits
 from nearsong.library.models.library_encoders import stored_encoder
 from nearsong.library.neighbours.space import Space
 from nearsong.library.store import Store
 from nearsong.model.encoders.registry import encoder_class
+from nearsong.model.encoders.spectral_pattern import SpectralPatternEncoder
 
 
 def tag_encoder_id(store: Store) -> int | None:
@@ -23,3 +25,14 @@ def library_words(store: Store, space: Space) -> SongWords | None:
     if not isinstance(encoder, TagEncoder):
         return None
     return SongWords.measure(encoder, store.songs.vectors((encoder_id,)), space.ids)
+
+
+def library_traits(store: Store, space: Space) -> SongTraits | None:
+    """Return the traits of all songs of a space; None if scans do not use the encoder of spectral patterns."""
+    encoder_id = store.models.scanned_encoders().get(SpectralPatternEncoder.name)
+    if encoder_id is None:
+        return None
+    encoder = stored_encoder(store, (encoder_id,))
+    if not isinstance(encoder, SpectralPatternEncoder):
+        return None
+    return SongTraits.measure(encoder, store.songs.vectors((encoder_id,)), space.ids)

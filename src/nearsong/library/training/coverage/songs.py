@@ -1,59 +1,11 @@
 """Artists, songs and listeners -> the songs that the last fit learns from, and how many are left out, and why."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
-
 import numpy as np
 import numpy.typing as npt
 
+from nearsong.library.training.coverage.records import Count, Coverage
+
 Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Count:
-    """A number of artists, and of songs."""
-
-    artists: int
-    songs: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coverage:
-    """What the last fit learns from.
-
-    Attributes
-    ----------
-    min_listeners : int
-        Listeners that an artist needs.
-    used : Count
-        Artists and songs that it learns from.
-    ranked : Count
-        Those whose rankings MLR learns from: a part of them where there are very many.
-    library : Count
-        All that there are.
-    left_out : mapping of str to Count
-        All others: "unplayed" (nobody plays the artist, or nobody knows it), "few_listeners", "not_reached" (artists
-        beyond the limit, or not analysed) and "further" (more songs of the artists that are used). Used and left-out
-        songs add up to the library's, and so do artists.
-    """
-
-    min_listeners: int
-    used: Count
-    ranked: Count
-    library: Count
-    left_out: Mapping[str, Count] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, facts: Mapping[str, Any]) -> Self:
-        """Restore what ``asdict`` made of it."""
-        left_out = {str(reason): Count(**count) for reason, count in facts["left_out"].items()}
-        counts = {name: Count(**facts[name]) for name in ("used", "ranked", "library")}
-        return cls(min_listeners=int(facts["min_listeners"]), left_out=left_out, **counts)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the counts as JSON-serialisable values."""
-        return asdict(self)
 
 
 def by_turn(song_artist: Indices, songs: Indices, seed: int) -> tuple[Indices, Indices]:

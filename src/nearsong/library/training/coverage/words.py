@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from nearsong.library.training.coverage.songs import Count, Coverage
+from nearsong.library.training.coverage.records import Count, Coverage
 
 RANKED_ONLY = ("paper", "mlr")
 """Methods that learn from rankings only."""
