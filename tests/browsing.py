@@ -22,13 +22,19 @@ LONG = 300_000
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 READY = {
+    "home": "#home-added .tile",
     "library": "#songs .song-row",
+    "albums": "#albums .tile",
+    "artists": "#artists .tile",
+    "album": "#album-songs .song-row",
+    "artist": "#artist-albums .tile",
     "song": "#near-learned .song-row",
     "for-you": "#for-you-songs .song-row",
     "listen": "#drop-zone",
     "map": "#map-canvas",
     "playlists": "#make-playlist",
     "quality": "#cold-sentence",
+    "settings": "#models .settings-row",
 }
 """View -> what is on the page when it can be used."""
 
@@ -94,7 +100,7 @@ class Visits:
         self._listening: list[tuple[Page, str, Callable[[Any], None]]] = []
         self.faults: list[str] = []
 
-    def __call__(self, address: str, hash: str = "#/", *, allow: Sequence[str] = (), **options: Any) -> Page:
+    def __call__(self, address: str, hash: str = "#/library", *, allow: Sequence[str] = (), **options: Any) -> Page:
         """Return a page at an address; `allow` has patterns of faults that belong to the test."""
         page = self.blank(address, allow=allow, **options)
         page.goto(f"{address}/{hash}")

@@ -13,13 +13,12 @@ from fastapi import APIRouter, FastAPI
 from nearsong import __version__
 from nearsong.web import pages, subsonic
 from nearsong.web.api import (
-    automation,
     for_you,
     jobs,
     listeners,
-    listens,
     map,
     model,
+    navidrome,
     playlists,
     plays,
     query,
@@ -28,6 +27,8 @@ from nearsong.web.api import (
     songs,
     status,
 )
+from nearsong.web.api.browsing import albums, home
+from nearsong.web.api.settings import automation, connection, files, folders, listens, models
 from nearsong.web.http import problems
 from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.callers import ADMIN
@@ -66,8 +67,9 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
-    music = (status, songs, similar, for_you, query, playlists, map)
-    for part in (*music, listens, plays, reactions, model, jobs, listeners, automation):
+    music = (status, songs, albums, similar, navidrome, home, for_you, query, playlists, map)
+    of_library = (files, folders, listens, models, listeners, automation, connection)
+    for part in (*music, plays, reactions, model, jobs, *of_library):
         api.include_router(part.router)
     app.include_router(api)
     app.add_api_route(

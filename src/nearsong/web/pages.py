@@ -1,46 +1,18 @@
 """The page, its files, the login, and the API's documentation."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.staticfiles import NotModifiedResponse, StaticFiles
-from starlette.types import Scope
-from swagger_ui_bundle import swagger_ui_path
+from starlette.staticfiles import NotModifiedResponse
 
 from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.problems import ApiError
 from nearsong.web.media.files import has_current
+from nearsong.web.page_files import REVALIDATE, PageFiles
 
 STATIC = Path(__file__).parent / "static"
-SWAGGER = frozenset({"swagger-ui.css", "swagger-ui-bundle.js"})
-
-REVALIDATE = "no-cache"
-"""Browsers cache the file but check each time whether it has changed, so an upgrade is seen at once."""
-
-
-class PageFiles(StaticFiles):
-    """Files of the page, revalidated each time."""
-
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """Return a file, or 304."""
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers["Cache-Control"] = REVALIDATE
-        if os.fspath(full_path).endswith(".js"):  # whatever the system's table of types says
-            response.headers["Content-Type"] = "text/javascript; charset=utf-8"
-        return response
-
-
-class SwaggerFiles(PageFiles):
-    """The two files of Swagger UI that the documentation needs."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return one of the two files."""
-        return await super().get_response(path if path in SWAGGER else "", scope)
 
 
 def install(app: FastAPI, authentication: Authentication) -> None:
@@ -75,7 +47,6 @@ def install(app: FastAPI, authentication: Authentication) -> None:
     app.add_api_route("/login", log_in, methods=["POST"], include_in_schema=False, response_class=Response)
     app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False, response_class=Response)
     app.mount("/static", PageFiles(directory=STATIC), name="static")
-    app.mount("/docs/ui", SwaggerFiles(directory=str(swagger_ui_path)), name="swagger")
 
 
 def _page(request: Request, name: str) -> Response:

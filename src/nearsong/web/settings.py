@@ -1,6 +1,7 @@
 """Options of the service -> checked settings, or an error that says what to change."""
 
 import ipaddress
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +17,13 @@ MIN_TOKEN_DIGITS = 39
 """The same for a token of decimal digits only."""
 
 MIN_DIFFERENT_CHARACTERS = 6
+DRIVE_FOLDERS = ("/media/{user}", "/run/media/{user}", "/mnt", "/Volumes")
+"""Where systems show connected drives."""
+
 LOCAL_PROXIES = ("127.0.0.1", "::1")
 PORT = 8337
+PLAIN_CLIENTS = ("Clementine",)
+"""Players that show no song if an album has other children, as OpenSubsonic's have."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,12 @@ class ServeSettings:
         Whether to log each request.
     trusted_proxies : tuple of str
         Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
+    plain_clients : tuple of str
+        Names of players, as they send them, that cannot read what OpenSubsonic has added to their protocol.
     has_accounts : bool
         Whether listeners have accounts, so that a token of the service is not needed.
+    allowed_folders : tuple of Path
+        Folders within which admins may choose folders to scan; by default those of :attr:`folder_roots`.
     """
 
     host: str = "127.0.0.1"
@@ -76,7 +86,9 @@ class ServeSettings:
     secure_cookie: bool = False
     verbose: bool = False
     trusted_proxies: tuple[str, ...] = ()
+    plain_clients: tuple[str, ...] = PLAIN_CLIENTS
     has_accounts: bool = False
+    allowed_folders: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.host.strip("[] "):
@@ -89,6 +101,9 @@ class ServeSettings:
         check_count(self.upload_megabytes, "upload_megabytes")
         for proxy in self.trusted_proxies:
             _networks_of(proxy)
+        for folder in self.allowed_folders:
+            if not folder.expanduser().is_dir():
+                raise InvalidInputError(f"Folder not found: {folder}. Give --allow-folder one that exists.")
         if self.token is not None:
             _check_token(self.token)
         elif (reason := self._why_reachable()) is not None and not self.has_accounts:
@@ -120,6 +135,26 @@ class ServeSettings:
     def is_for_this_machine(self) -> bool:
         """Whether nobody but this machine's users can connect; then clients may scan new folders, too."""
         return self._why_reachable() is None
+
+    @property
+    def may_scan_anywhere(self) -> bool:
+        """Whether admins may name any folder: on this machine alone, unless folders were allowed one by one."""
+        return self.is_for_this_machine and not self.allowed_folders
+
+    @property
+    def folder_roots(self) -> tuple[str, ...]:
+        """The folders within which admins may choose some to scan, without links, sorted.
+
+        Those that were allowed; where nobody else can connect, by default the home folder and where drives are.
+        """
+        if self.allowed_folders:
+            return tuple(sorted({os.path.realpath(folder.expanduser()) for folder in self.allowed_folders}))
+        if not self.is_for_this_machine:
+            return ()
+        home = os.path.expanduser("~")
+        drives = [folder.format(user=os.path.basename(home)) for folder in DRIVE_FOLDERS]
+        usual = {os.path.realpath(folder) for folder in (home, *drives) if os.path.isdir(folder)}
+        return tuple(sorted(usual - {os.path.realpath(os.sep)}))
 
     @property
     def proxies(self) -> tuple[str, ...]:

@@ -11,8 +11,14 @@ from nearsong.library.browsing.albums import NO_ALBUM, UNKNOWN_ARTIST, AlbumInde
 from tagged_songs import tagged_song
 
 
-def song(number, artist, album, title="Title", genre="", year=None, path=None):
-    return tagged_song(number, artist, title, album, genre, year, path or f"/music/{artist}/{album}/{title}.mp3")
+def song(number, artist, album, title="Title", genre="", year=None, path=None, **others):
+    path = path or f"/music/{artist}/{album}/{title}.mp3"
+    return tagged_song(number, artist, title, album, genre, year, path, **others)
+
+
+def on_album(*artists, folder="/m/hits", album="Hits", **others):
+    """Return songs of one album in one folder, one of each artist."""
+    return [song(n, artist, album, path=f"{folder}/{n}.mp3", **others) for n, artist in enumerate(artists, 1)]
 
 
 SONGS = [
@@ -91,22 +97,134 @@ def test_an_empty_library_has_empty_shelves():
     assert (AlbumIndex([]).artists, AlbumIndex([]).albums) == ([], [])
 
 
+# Whose album it is
+
+
+def test_songs_of_four_artists_under_one_album_artist_are_one_album():
+    index = AlbumIndex(on_album("Can", "Neu!", "Faust", "Cluster", album_artist="Various Artists"))
+    (album,) = index.albums
+    assert (album.artist, len(album.songs), album.is_compilation) == ("Various Artists", 4, True)
+    assert album.id == album_id("various artists", "Hits")
+    assert [one.name for one in index.artists] == ["Can", "Cluster", "Faust", "Neu!", "Various Artists"]
+
+
+def test_an_artist_appears_on_the_albums_of_others():
+    songs = [*on_album("Can", "Neu!", album_artist="VA"), song(9, "Can", "Tago Mago")]
+    index = AlbumIndex(songs)
+    can = index.artist_of(songs[0])
+    assert [one.name for one in can.albums] == ["Tago Mago"]
+    assert [one.name for one in can.appears_on] == ["Hits"]
+    assert [one.id for one in can.songs] == [9, 1]
+    assert index.artist(artist_id("neu")).albums == ()
+    assert [one.id for one in index.artist(artist_id("various artists")).songs] == [1, 2]
+
+
+@pytest.mark.parametrize("names", ["V.A.", "various", "Verschiedene Interpreten", "Various Artists"])
+def test_all_names_of_various_artists_are_one(names):
+    assert AlbumIndex(on_album("Can", "Neu!", album_artist=names)).albums[0].artist == "Various Artists"
+
+
+def test_an_unknown_album_artist_says_nothing():
+    assert [one.artist for one in AlbumIndex(on_album("Can", album_artist="Unknown Artist")).albums] == ["Can"]
+
+
+def test_a_compilation_without_album_artist_is_one_album_where_its_songs_are_in_one_folder():
+    tagged = {"is_compilation": True}
+    assert [one.artist for one in AlbumIndex(on_album("Can", "Neu!", **tagged)).albums] == ["Various Artists"]
+    discs = [
+        *on_album("Can", folder="/m/hits/CD1", **tagged),
+        song(9, "Neu!", "Hits", path="/m/hits/CD2/1.mp3", **tagged),
+    ]
+    assert [one.artist for one in AlbumIndex(discs).albums] == ["Various Artists"]
+    assert [one.artist for one in AlbumIndex(on_album("Can", "Can", **tagged)).albums] == ["Can"]
+    apart = [*on_album("Can", folder="/m/a", **tagged), song(9, "Neu!", "Hits", path="/m/b/1.mp3", **tagged)]
+    assert [one.artist for one in AlbumIndex(apart).albums] == ["Can", "Neu!"]
+    assert len(AlbumIndex(on_album("Can", "Neu!")).albums) == 2
+
+
+@pytest.mark.parametrize(
+    "guest",
+    ["Can feat. Neu!", "Can (ft. Neu!)", "Can & Neu!", "Can, Neu!", "Can with Neu!", "Can x Neu!", "Can + Neu!"],
+)
+def test_guests_do_not_split_an_album(guest):
+    index = AlbumIndex(on_album("Can", guest, "Can"))
+    assert [(one.artist, len(one.songs)) for one in index.albums] == [("Can", 3)]
+
+
+def test_the_first_of_artists_who_change_is_that_of_the_album():
+    assert [one.artist for one in AlbumIndex(on_album("Can & Neu!", "Can & Faust")).albums] == ["Can"]
+
+
+def test_a_band_is_not_taken_apart():
+    songs = [*on_album("Simon & Garfunkel", "Simon & Garfunkel", album="Bookends"), *on_album("Simon", folder="/m/x")]
+    assert [one.artist for one in AlbumIndex(songs).albums] == ["Simon & Garfunkel", "Simon"]
+
+
+def test_the_album_artist_of_the_tags_counts_more_than_the_names_of_the_songs():
+    songs = on_album("Can & Neu!", "Faust", album_artist="Cluster feat. Eno")
+    assert [(one.artist, len(one.songs)) for one in AlbumIndex(songs).albums] == [("Cluster", 2)]
+
+
+def test_a_song_without_album_is_its_artists_own_whatever_the_tags_say_of_the_album():
+    (album,) = AlbumIndex([song(1, "Can", "", album_artist="Various Artists", is_compilation=True)]).albums
+    assert (album.artist, album.name) == ("Can", NO_ALBUM)
+
+
+def test_songs_are_in_order_of_discs_and_tracks_and_those_without_a_number_last():
+    places = [(2, 1), (1, 10), (1, 2), (1, None), (None, 1), (2, None)]
+    songs = [
+        song(n, "Can", "Live", path=f"/m/{n}.mp3", disc_number=disc, track_number=track)
+        for n, (disc, track) in enumerate(places, 1)
+    ]
+    assert [one.id for one in AlbumIndex(songs).albums[0].songs] == [5, 3, 2, 4, 1, 6]
+
+
+def test_discs_without_tags_are_those_of_their_folders():
+    songs = [
+        song(n, "Can", "Live", path=f"/m/Live/CD {disc}/{track}.mp3", track_number=track)
+        for n, (disc, track) in enumerate([(2, 1), (1, 1), (2, 2), (1, 2)], 1)
+    ]
+    assert [one.id for one in AlbumIndex(songs).albums[0].songs] == [2, 4, 1, 3]
+
+
 NAMES = st.text(alphabet="aAä &!(\u0301", max_size=4)
+ARTISTS = NAMES | st.sampled_from(["A", "A & B", "A feat. B", "B", "A, C"])
+FACTS = st.fixed_dictionaries(
+    {
+        "artist": ARTISTS,
+        "album": NAMES,
+        "year": st.none() | st.integers(1990, 1993),
+        "album_artist": st.just("") | ARTISTS | st.just("Various Artists"),
+        "is_compilation": st.booleans(),
+        "disc_number": st.none() | st.integers(1, 2),
+        "track_number": st.none() | st.integers(1, 3),
+        "path": st.sampled_from(["/m/a/1.mp3", "/m/a/2.mp3", "/m/a/CD1/1.mp3", "/m/b/1.mp3"]),
+    }
+)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(NAMES, NAMES, st.none() | st.integers(1990, 1993)), max_size=12))
-def test_every_song_is_on_one_shelf_and_every_id_leads_there(facts):
-    songs = [song(n + 1, artist, album, str(n), "", year) for n, (artist, album, year) in enumerate(facts)]
+@given(st.lists(FACTS, max_size=12), st.randoms(use_true_random=False))
+def test_every_song_is_on_one_album_whatever_the_order_and_every_id_leads_there(facts, chance):
+    songs = [song(n + 1, title=str(n), **fact) for n, fact in enumerate(facts)]
     albums = AlbumIndex(songs)
     assert sorted(one.id for album in albums.albums for one in album.songs) == [one.id for one in songs]
     assert {one.id for one in albums.albums} == {one.id for artist in albums.artists for one in artist.albums}
     assert len({one.id for one in albums.albums}) == len(albums.albums)
+    assert len({one.id for one in albums.artists}) == len(albums.artists)
+    shuffled = AlbumIndex(chance.sample(songs, len(songs)))
+    assert (shuffled.artists, shuffled.albums) == (albums.artists, albums.albums)
     for one in songs:
         album = albums.album_of(one)
+        artist = albums.artist_of(one)
         assert one in album.songs
+        assert one in artist.songs
+        assert album in (*artist.albums, *artist.appears_on)
         assert albums.album(album.id) is album
         assert album in albums.artist(album.artist_id).albums
-        assert {other.artist_key for other in album.songs} == {one.artist_key}
         assert album.name
         assert album.artist == albums.artist(album.artist_id).name != ""
+    for artist in albums.artists:
+        assert artist.albums or artist.appears_on
+        assert len({one.id for one in artist.songs}) == len(artist.songs)
+        assert not {one.id for one in artist.albums} & {one.id for one in artist.appears_on}

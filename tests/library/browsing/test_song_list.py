@@ -195,10 +195,10 @@ def test_slips_of_the_pen_find_what_was_meant(text, numbers):
 
 
 def test_where_no_word_fits_songs_written_alike_come_the_best_first():
-    page = BROWSER.page("kind uv bak inn blak")
+    page = BROWSER.page("bak inn blak")
     assert page.fuzzy
     assert page.songs[0].id == 4
-    assert BROWSER.page("kind uv bak inn blak", genre="jazz").songs == []
+    assert BROWSER.page("bak inn blak", genre="jazz").songs == []
 
 
 @pytest.mark.parametrize("text", ["q", "zq", "xxyyzz qqq jjj", "?!", "\udcff"])

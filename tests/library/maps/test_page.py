@@ -43,9 +43,7 @@ def test_the_page_holds_songs_positions_and_neighbours(tmp_path):
     assert set(unpacked(data["seconds"])) == {61}
     np.testing.assert_allclose(unpacked(data["positions"]).reshape(-1, 2) / 65535, positions, atol=1e-5)
     np.testing.assert_array_equal(unpacked(data["similar"]["rows"]).reshape(near.shape), near)
-    np.testing.assert_allclose(
-        unpacked(data["similar"]["similarities"]).reshape(near.shape) / 65535, alike, atol=1e-5
-    )
+    np.testing.assert_allclose(unpacked(data["similar"]["closeness"]).reshape(near.shape) / 65535, alike, atol=1e-5)
     assert unpacked(data["plays"]).tolist() == [3 if row == 4 else 0 for row in range(len(songs))]
     assert data["facts"] == [["model", "3"]]
 
@@ -162,12 +160,12 @@ def test_what_does_not_fit_is_refused(tmp_path):
         write_map(path, songs, positions[1:], near, distances)
     with pytest.raises(InvalidInputError, match="values outside 0 to 1"):
         write_map(path, songs, positions * np.nan, near, distances)
-    with pytest.raises(InvalidInputError, match=r"neighbours has shape \(8, 5\) and similarities \(8, 4\)"):
+    with pytest.raises(InvalidInputError, match=r"neighbours has shape \(8, 5\) and closeness \(8, 4\)"):
         write_map(path, songs, positions, near, distances[:, 1:])
     with pytest.raises(InvalidInputError, match="names a song outside 0 to 7"):
         write_map(path, songs, positions, near + 8, distances)
     for wrong in (-alike, alike + 1, alike * np.nan):
-        with pytest.raises(InvalidInputError, match="similarities has a value below 0, above 1"):
+        with pytest.raises(InvalidInputError, match="closeness has a value below 0, above 1"):
             write_map(path, songs, positions, near, wrong)
     with pytest.raises(InvalidInputError, match="number is below 0"):
         write_map(path, [replace(songs[0], id=-4), *songs[1:]], positions, near, distances)

@@ -88,6 +88,32 @@ def test_a_radio_goes_on_from_what_was_heard(asking, played):
     assert {played.find(song).genre for song in fewer} == {"low hum"}
 
 
+def test_a_radio_starts_from_an_artist_an_album_or_a_playlist(asking, played):
+    snapshot = played.snapshot(now=True)
+    album = next(album for album in snapshot.albums.albums if len(album.songs) >= 2)
+    songs = [song.id for song in album.songs]
+    saved = asking.post("/api/v1/playlists", json={"name": "Three", "songs": [2, 11, 2, 30]}).json()["id"]
+    for start, seeds in (
+        ({"album": album.id}, songs[:5]),
+        ({"playlist": saved}, [2, 11, 30]),
+        ({"seeds": [7], "playlist": saved}, [7, 2, 11, 30]),
+    ):
+        answer = asking.post("/api/v1/radio", json={**start, "n": 4})
+        assert [song["id"] for song in answer.json()["seeds"]] == seeds
+        expected = snapshot.radio(seeds, n=4, listener="me")
+        assert ids(answer) == [one.song.id for one in expected]
+    of_artist = asking.post("/api/v1/radio", json={"artist": album.artist_id}).json()["seeds"]
+    assert {song["artist"] for song in of_artist} == {album.songs[0].artist}
+    assert len(of_artist) <= 5
+
+
+def test_a_radio_can_be_told_to_surprise(asking, played):
+    answer = asking.post("/api/v1/radio", json={"seeds": [1], "n": 8, "surprise": 0.9})
+    snapshot = played.snapshot(now=True)
+    assert ids(answer) == [one.song.id for one in snapshot.radio([1], n=8, listener="me", surprise=0.9)]
+    assert ids(answer) != ids(asking.post("/api/v1/radio", json={"seeds": [1], "n": 8}))
+
+
 def test_a_song_that_was_removed_since_does_not_end_the_radio(asking):
     heard = [{"song_id": 99_999, "reaction": "liked"}, {"song_id": 2}]
     expected = ids(asking.post("/api/v1/radio", json={"seeds": [1], "heard": heard[1:]}))
@@ -97,8 +123,13 @@ def test_a_song_that_was_removed_since_does_not_end_the_radio(asking):
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        ({"seeds": []}, 422, "seeds: "),
-        ({}, 422, "seeds: "),
+        ({"seeds": []}, 400, "a radio starts from songs"),
+        ({}, 400, "a radio starts from songs"),
+        ({"seeds": [1] * 101}, 422, "seeds: "),
+        ({"artist": "nobody"}, 404, "artist not found"),
+        ({"album": "nothing"}, 404, "album not found"),
+        ({"playlist": 99_999}, 404, "playlist not found"),
+        ({"seeds": [1], "surprise": 1.1}, 422, "surprise: "),
         ({"seeds": [99_999]}, 404, "song not found: 99999"),
         ({"seeds": [1], "heard": [{"song_id": 1, "reaction": "danced"}]}, 422, "heard.0.reaction: "),
         ({"seeds": [1], "n": 0}, 422, "n: "),

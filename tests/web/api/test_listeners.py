@@ -209,10 +209,12 @@ def test_a_link_on_another_site_logs_nobody_in(people):
         ("POST", "/jobs", {"kind": "train"}),
         ("POST", "/jobs", {"kind": "prune"}),
         ("DELETE", "/jobs/0123456789ab", None),
+        ("GET", "/files", None),
         ("GET", "/metrics", None),
         ("POST", "/query?save=true", None),
-        ("GET", "/listens", None),
-        ("DELETE", "/listens/1", None),
+        ("GET", "/folders/browse?path=/", None),
+        ("DELETE", "/folders?path=/", None),
+        ("DELETE", "/model/1", None),
         ("PUT", "/model", {"id": 1}),
         ("GET", "/listeners", None),
         ("POST", "/listeners", {"name": "eve", "is_admin": True}),
@@ -389,8 +391,7 @@ def test_an_admin_adds_changes_and_removes_listeners(people):
     assert made.status_code == 201
     assert people.get(made.json()["token"], "/status").json()["listener"] == "Chloé"
     assert people.ask("ada", "POST", "/listeners", json={"name": "chloé"}).status_code == 400
-    changed = people.ask("ada", "PUT", "/listeners/Chlo%C3%A9", json={"is_admin": True})
-    assert changed.json()["is_admin"]
+    assert people.ask("ada", "PUT", "/listeners/Chlo%C3%A9", json={"is_admin": True}).json()["is_admin"]
     assert people.get(made.json()["token"], "/listeners").status_code == 200
     renewed = people.ask("ada", "POST", "/listeners/chlo%C3%A9/token").json()["token"]
     assert people.get(made.json()["token"], "/status").status_code == 401

@@ -11,6 +11,7 @@ import pytest
 import music_library
 from nearsong.errors import ListensError
 from nearsong.listens import open_listens
+from nearsong.web.jobs.import_listens import ImportListens
 
 pytestmark = pytest.mark.usefixtures("jobs_here")
 
@@ -177,13 +178,15 @@ def test_what_unpacks_to_too_much_is_refused_whatever_it_says_of_itself(tmp_path
         list(open_listens(path, max_bytes=1 << 20).blocks())
 
 
-def test_a_bomb_fails_as_a_job_and_leaves_nothing(client, monkeypatch, tmp_path):
-    script = tmp_path / "tight.py"
+def test_a_bomb_fails_as_a_job_in_limited_memory_and_leaves_nothing(client, monkeypatch, tmp_path):
+    script, memory = tmp_path / "tight.py", tmp_path / "memory"
     script.write_text(
-        "import sys\nfrom nearsong.web.jobs import import_listens, process\n"
-        "import_listens.MAX_UNPACKED_BYTES = 1 << 20\nsys.exit(process.main())\n"
+        "import pathlib, resource, sys\nfrom nearsong.web.jobs import import_listens, process\n"
+        "import_listens.MAX_UNPACKED_BYTES = 1 << 20\ncode = process.main()\n"
+        f"pathlib.Path({str(memory)!r}).write_text(str(resource.getrlimit(resource.RLIMIT_AS)[0]))\nsys.exit(code)\n"
     )
     monkeypatch.setattr(client.service.jobs, "command", (sys.executable, str(script)))
     job = imported(client, gzip.compress(b"user,artist,plays\n" + b"ann,Bob,1\n" * (3 << 17)), "plays.csv.gz")
     assert job.state == "failed"
     assert job.error.startswith("plays.csv.gz unpacks to more than")
+    assert memory.read_text() == str(ImportListens.max_memory_bytes)

@@ -106,6 +106,24 @@ def test_a_playlist_is_saved_changed_and_forgotten(client):
     assert client.put(f"/api/v1/playlists/{number}", json={"name": "x", "songs": []}).status_code == 404
 
 
+def test_songs_are_added_once_unless_asked_again(client):
+    number = client.post("/api/v1/playlists", json={"name": "Evening", "songs": [3, 1]}).json()["id"]
+
+    def add(*songs, **options):
+        answer = client.post(f"/api/v1/playlists/{number}/songs", json={"songs": songs, **options})
+        return (answer.json()["added"], ids(answer.json()["items"])) if answer.is_success else answer.status_code
+
+    assert add(1, 5, 2, 5) == (2, [3, 1, 5, 2])
+    assert add(3) == (0, [3, 1, 5, 2])
+    assert add(3, again=True) == (1, [3, 1, 5, 2, 3])
+    assert (add(), add(9999), add(*[7] * 10_001)) == (422, 404, 422)
+    client.put(f"/api/v1/playlists/{number}", json={"name": "Full", "songs": [1] * 10_000})
+    assert add(2) == 400
+    assert client.get(f"/api/v1/playlists/{number}").json()["songs"] == 10_000
+    client.delete(f"/api/v1/playlists/{number}")
+    assert add(2) == 404
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -149,10 +167,16 @@ def test_an_empty_library_has_no_playlists_and_can_save_an_empty_one(empty_clien
 
 def test_an_exported_playlist_names_the_files(client):
     paths = [client.service.snapshot.song(song).path for song in (5, 2)]
-    answer = client.post("/api/v1/playlists/export", json={"name": "Evening", "songs": [5, 2]})
+    wanted = {"name": "Evening", "songs": [5, 2]}
+    answer = client.post("/api/v1/playlists/export", json=wanted)
     lines = answer.text.splitlines()
     assert lines[0] == "#EXTM3U"
-    assert [line for line in lines if not line.startswith("#")] == paths
+    relative = [line for line in lines if not line.startswith("#")]
+    (folder,) = client.service.library.folders
+    assert [os.path.join(folder, line) for line in relative] == paths  # a copy of the folder may be anywhere
+    assert not any(os.path.isabs(line) for line in relative)
+    absolute = client.post("/api/v1/playlists/export", json=wanted | {"paths": "absolute"}).text.splitlines()
+    assert [line for line in absolute if not line.startswith("#")] == paths
     assert all(os.path.isfile(path) for path in paths)
     assert answer.headers["content-type"] == "audio/x-mpegurl; charset=utf-8"
     jspf = client.post("/api/v1/playlists/export", json={"name": "Evening", "songs": [5, 2], "format": "jspf"})
@@ -168,6 +192,17 @@ def test_the_api_describes_a_playlist_file_in_json_as_an_object_and_others_as_te
         kinds = {name: found["schema"]["type"] for name, found in operation["responses"]["200"]["content"].items()}
         assert kinds.pop("application/json") == "object"
         assert set(kinds.values()) == {"string"}
+
+
+def test_a_draft_without_settings_is_the_librarys_own_playlist(client):
+    """So the page, which sends only what was changed, and the command line make the same list."""
+    service = client.service
+    defaults = client.get("/api/v1/status").json()["playlist_defaults"]
+    assert PlaylistRules(**{name: type(getattr(PlaylistRules, name))(n) for name, n in defaults.items()}) == (
+        PlaylistRules()
+    )
+    made = client.post("/api/v1/playlists/draft", json={"seeds": [5]}).json()["songs"]
+    assert [song["id"] for song in made] == [song.id for song in service.library.playlist(5)[0]]
 
 
 def test_a_saved_playlist_is_exported_under_its_name(client):

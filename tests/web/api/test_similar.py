@@ -1,10 +1,13 @@
 """What is near: the same as the library says, with what listeners make of it, under both ways to compare."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import soundfile
 
+import music_library
 from nearsong.library import Filters
 from nearsong.web.json.answers import similar_json
 from nearsong.web.json.schemas import SongOut
@@ -24,7 +27,9 @@ def test_the_answer_is_the_librarys_own(client, trained, seed):
     assert ids(answer) == [one.song.id for one in near]
     answered = answer.json()["songs"]
     assert [one["distance"] for one in answered] == pytest.approx([one.distance for one in near])
-    assert [one["similarity"] for one in answered] == pytest.approx([one.similarity for one in near])
+    for name in ("similarity", "closeness"):
+        assert [one[name] for one in answered] == pytest.approx([getattr(one, name) for one in near])
+    assert [one["closeness_word"] for one in answered] == [one.closeness_word for one in near]
     assert set(answered[0]["song"]) == set(SongOut.model_fields) >= FIELDS
     assert answer.json()["seeds"][0]["id"] == seed
     assert answer.json()["model"] == {"id": trained.active_model, "kind": "learned"}
@@ -130,12 +135,45 @@ def test_why_says_what_two_songs_share(client, trained):
     answer = client.get("/api/v1/why?query=1&other=7").json()
     why = trained.why(1, 7)[0]
     assert answer["sentences"] == why.sentences()
+    assert answer["lead"] == why.lead == answer["sentences"][0]
+    assert (answer["closeness"], answer["closeness_word"]) == (why.closeness, why.closeness_word)
     assert answer["distance"] == pytest.approx(why.distance)
     assert [one["words"] for one in answer["similarities"]] == [one.words for one in why.sound.similarities]
     assert answer["listeners"]["shared"] == why.listeners.shared
-    examples = {song["id"] for one in answer["similarities"] for song in one["examples"]}
-    assert examples
-    assert not examples & {1, 7}
+
+
+def test_sounds_that_two_songs_share_come_with_other_songs_that_have_them(client):
+    n_examples = 0
+    for query in range(1, 73, 3):
+        for other in ids(client.get(f"/api/v1/similar?seed={query}&n=3")):
+            answer = client.get(f"/api/v1/why?query={query}&other={other}").json()
+            examples = {song["id"] for one in answer["similarities"] for song in one["examples"]}
+            assert not examples & {query, other}
+            n_examples += len(examples)
+    assert n_examples > 0
+
+
+def test_where_two_songs_sound_most_alike_is_found_or_the_reason_said(client, tmp_path):
+    space = client.service.snapshot.space
+    whole = tmp_path / "long.wav"
+    soundfile.write(whole, np.concatenate([music_library.sound(2, 5, 7.0), music_library.sound(0, 5, 6.0)]), 22_050)
+    noise = tmp_path / "noise.wav"
+    noise.write_bytes(b"no music" * 100)
+    for row, path in ((7, whole), (8, noise), (9, tmp_path / "gone.wav")):
+        space.songs[row] = replace(space.songs[row], path=str(path))
+    hum, long, unreadable, missing = (space.songs[row].id for row in (0, 7, 8, 9))
+    assert space.songs[0].genre == "low hum"
+    found = client.get(f"/api/v1/why/moment?query={hum}&other={long}").json()
+    assert (found["query_start"], found["reason"]) == (0, "")
+    assert 5.0 <= found["other_start"] <= 8.5  # the hum comes after seven seconds of pulses
+    turned = client.get(f"/api/v1/why/moment?query={long}&other={hum}").json()
+    assert (turned["query_start"], turned["other_start"]) == (found["other_start"], 0)
+    for other, words in ((missing, f"the file of song {missing} is missing"), (unreadable, "")):
+        answer = client.get(f"/api/v1/why/moment?query={hum}&other={other}").json()
+        assert (answer["query_start"], answer["other_start"]) == (None, None)
+        assert answer["reason"]
+        assert words in answer["reason"]
+    assert client.get("/api/v1/why/moment?query=1&other=9999").status_code == 404
 
 
 def test_why_of_a_song_and_itself_or_of_none(client):

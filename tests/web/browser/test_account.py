@@ -27,6 +27,11 @@ def log_in(visit, address: str, token: str, view: str = "") -> Page:
     return page
 
 
+def open_library(page: Page) -> None:
+    page.get_by_role("link", name="Library", exact=True).click()
+    expect(rows(page).first).to_be_visible()
+
+
 def open_account(page: Page) -> None:
     page.locator("#account-link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Account")
@@ -45,6 +50,7 @@ def test_the_page_says_whose_it_is_and_hearts_are_ones_own(people, visit):
     library, address, tokens = people
     page = log_in(visit, address, tokens["ben"])
     expect(page.locator("#account-link")).to_have_text("ben")
+    open_library(page)
     expect(page.locator("#scan")).to_have_count(0)  # for admins
     song = int(rows(page).first.get_attribute("data-song-id"))
     rows(page).first.hover()
@@ -56,6 +62,7 @@ def test_the_page_says_whose_it_is_and_hearts_are_ones_own(people, visit):
     page.locator("#token").fill(tokens["ada"])
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator("#account-link")).to_have_text("ada")
+    open_library(page)
     expect(rows(page).first.locator(".row-heart")).to_have_attribute("aria-pressed", "false")
 
 
@@ -107,6 +114,7 @@ def test_an_admin_adds_and_removes_listeners(people, visit):
     library, address, tokens = people
     page = log_in(visit, address, tokens["ada"], "#/account")
     open_account(page)
+    page.locator("#view").get_by_role("link", name="Settings").click()
     page.get_by_label("Name").fill("Chloé <b>")
     page.get_by_role("button", name="Add listener").click()
     token = page.locator(".secret code").last
@@ -118,6 +126,9 @@ def test_an_admin_adds_and_removes_listeners(people, visit):
     expect(page.locator(".account-person").last).to_contain_text("admin")
     sound(page)
     page.get_by_role("button", name="Delete: ben").click()
-    page.get_by_role("button", name="Delete all of it: ben").click()
+    page.keyboard.press("Escape")  # is no yes
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.get_by_role("button", name="Delete: ben").click()
+    page.get_by_role("button", name="Delete all of it").click()
     expect(page.locator(".account-person")).to_have_count(2)
     assert [one.name for one in library.accounts.list()] == ["ada", "Chloé <b>"]

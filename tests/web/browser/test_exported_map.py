@@ -80,7 +80,7 @@ def test_songs_are_found_by_mouse_search_list_and_link(invented, open_file):
     expect(title).to_have_text("Similar songs")
     similar = page.locator(".map-row-names > :first-child").all_inner_texts()
     assert similar == [songs[row].title for row in near[7]]
-    assert page.locator(".map-row-note").first.inner_text() == "91%"  # 1 / 1.1
+    assert page.locator(".map-row-note").first.inner_text() == "very close"  # 1 / 1.1 is above 0.7
     page.locator(".map-row").first.click()
     expect(card.get_by_role("heading")).to_have_text(similar[0])
     page.go_back()
@@ -122,7 +122,7 @@ def test_the_search_offers_ten_songs_by_title_or_artist_and_says_if_there_are_no
     field.fill("ARTIST  b")
     expect(page.locator(".picker-artist")).to_have_text(["Artist B"] * 10)
     field.fill("no such song")
-    expect(page.locator(".picker-none")).to_have_text("No matches.")
+    expect(page.locator(".picker-none")).to_have_text("No match for “no such song”.")
 
 
 def test_enter_takes_the_song_that_was_typed_though_the_list_still_shows_another(invented, open_file):

@@ -4,11 +4,13 @@ import shutil
 import time
 from itertools import product
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import ask, open_menu, played, rows, serious, too_wide, until
+from browsing import ask, open_menu, played, position, rows, serious, too_wide, until
 from nearsong.library import Library
+from playing import queued
 
 PLAYED = (1, 7, 13, 19)
 LIST = "#for-you-songs"
@@ -77,7 +79,7 @@ def test_who_has_played_nothing_is_told_how_to_begin(own_server, visit):
 
 
 def test_a_radio_follows_hearts_and_skips_and_survives_a_reload(long_server, visit):
-    page = visit(long_server, "#/?search=long%201")
+    page = visit(long_server, "#/library?search=long%201")
     asked = asked_radio(page)
     expect(rows(page).first.locator(".row-title")).to_have_text("Long 1")
     song = int(rows(page).first.get_attribute("data-song-id"))
@@ -93,17 +95,50 @@ def test_a_radio_follows_hearts_and_skips_and_survives_a_reload(long_server, vis
     until(page, lambda: len(asked) == 2)
     assert asked[1]["heard"] == [{"song_id": song, "reaction": "liked"}]
     expect(page.locator(".queue-row")).to_have_count(4)  # the others were replaced
+    page.get_by_role("slider", name="Familiar to surprising").focus()
+    page.keyboard.press("End")
+    until(page, lambda: len(asked) == 3)
+    assert [one["surprise"] for one in asked] == [0, 0, 1]
+    expect(page.get_by_role("slider", name="Familiar to surprising")).to_be_focused()
     page.reload()
     expect(page.locator("#player-radio")).to_be_visible()
     page.locator("#play-toggle").click()
-    played(page, 0.5)
+    played(page, position(page) + 0.5)
     page.locator("#next").click()
     until(page, lambda: any(one["heard"][0]["reaction"] == "skipped" for one in asked))
     assert asked[-1]["shuffle"] == asked[0]["shuffle"]
+    assert asked[-1]["surprise"] == 1
     page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row")).to_have_count(4)
+    page.locator("#clear-queue").click()
+    until(page, lambda: asked[-1]["shuffle"] != asked[0]["shuffle"])
+    expect(page.locator(".queue-row")).to_have_count(4)  # it has chosen again
+    shown = queued(page)
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-radio")).to_be_hidden()
+    page.locator(".toast", has_text="Queue replaced.").get_by_role("button", name="Undo").click()
+    expect(page.locator("#player-radio")).to_be_visible()
+    assert queued(page) == shown
     page.get_by_role("button", name="Stop radio").click()
     expect(page.locator("#player-radio")).to_be_hidden()
     expect(page.locator("#stop-radio")).to_have_count(0)
+
+
+def test_a_radio_starts_from_a_playlist_and_says_what_is_not_there(own_server, visit):
+    page = visit(own_server, allow=("404",))
+    expect(rows(page)).to_have_count(50)
+    song = ask(own_server, "/songs", search="song 31")["items"][0]
+    body = {"name": "Two", "songs": [song["id"], 5]}
+    playlist = httpx.post(f"{own_server}/api/v1/playlists", json=body).json()["id"]
+    asked = asked_radio(page)
+    start = "async (from) => (await import('/static/js/player/radio.js')).startRadio(from)"
+    page.evaluate(start, {"playlist": playlist, "label": "Two"})
+    expect(page.locator("#player-radio")).to_have_attribute("title", "Radio: Two")
+    until(page, lambda: len(asked) >= 2)
+    assert asked[0]["playlist"] == playlist
+    assert {*asked[1]["seeds"]} == {song["id"], 5}
+    page.evaluate(start, {"album": "no such album"})
+    expect(page.locator(".toast").last).to_contain_text("Album not found")
 
 
 def test_a_radio_of_two_second_songs_never_ends(listened, visit):

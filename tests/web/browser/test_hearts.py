@@ -48,7 +48,7 @@ def test_a_heart_is_given_in_a_row_and_shows_wherever_the_song_is(own_server, vi
 
 
 def test_the_bar_and_the_key_h_heart_the_song_that_plays(own_server, visit):
-    page = visit(own_server, "#/?search=song%20350")
+    page = visit(own_server, "#/library?search=song%20350")
     expect(rows(page)).to_have_count(1)
     song = int(rows(page).first.get_attribute("data-song-id"))
     rows(page).first.locator(".row-play").click()
@@ -94,7 +94,7 @@ def test_a_heart_that_cannot_be_given_is_taken_back(own_server, visit):
 
 
 def test_a_song_left_early_is_a_skip_and_one_that_was_not_played_is_none(long_server, visit, tmp_path):
-    page = visit(long_server, "#/?search=long%20player")
+    page = visit(long_server, "#/library?search=long%20player")
     expect(rows(page)).to_have_count(3)
     reported: list[dict] = []
     page.on("request", lambda sent: reported.append(sent.post_data_json) if sent.url.endswith("/skips") else None)

@@ -50,6 +50,26 @@ def test_nothing_found_is_reported(visit, served):
     expect(rows(page)).to_have_count(0)
 
 
+def test_genres_are_one_tab_stop_and_fade_where_more_are_hidden(visit, served):
+    page = visit(served, viewport={"width": 390, "height": 844})
+    row = page.get_by_role("group", name="Genre")
+    expect(row).to_have_attribute("data-fade", "end")
+    page.locator("#sort").focus()
+    page.keyboard.press("Tab")
+    expect(row.get_by_role("button").first).to_be_focused()
+    page.keyboard.press("End")
+    expect(row.get_by_role("button").last).to_be_focused()
+    expect(row).to_have_attribute("data-fade", "start")
+    page.keyboard.press("ArrowLeft")
+    expect(row.get_by_role("button").nth(-2)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(row.get_by_role("button").nth(-2)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("Tab")
+    assert not row.evaluate("(row) => row.contains(document.activeElement)")
+    page.keyboard.press("Shift+Tab")
+    expect(row.get_by_role("button").nth(-2)).to_be_focused()  # where one was
+
+
 def test_a_genre_chip_leaves_only_that_genre(visit, served):
     page = visit(served)
     chip = page.get_by_role("group", name="Genre").get_by_role("button", name="mid hiss")
@@ -78,14 +98,21 @@ def test_the_order_is_as_chosen(visit, served):
             assert plays == sorted(plays, reverse=True)
 
 
-def test_an_artists_name_leads_to_that_artists_songs(visit, served):
-    page = visit(served)
-    page.locator("#search").fill("Song 31")
+def test_an_artists_name_leads_to_the_artist_and_the_albums_to_the_album(visit, served):
+    page = visit(served, "#/library?search=band%20a3%20song%2031")
+    expect(rows(page)).to_have_count(1)
     rows(page).first.get_by_role("link", name="Band A3").click()
-    expect(rows(page)).to_have_count(2)
-    assert titles(rows(page)) == ["Song 30", "Song 31"]
-    page.get_by_role("button", name="Remove filter: Band A3").click()
-    expect(rows(page)).to_have_count(50)
+    expect(page.get_by_role("heading", name="Band A3", level=1)).to_be_visible()
+    assert "#/artist/ar-" in page.url
+    page.get_by_role("list", name="Albums").get_by_role("link", name="First").click()
+    expect(rows(page, "#album-songs")).to_have_count(2)
+    assert titles(rows(page, "#album-songs")) == ["Song 30", "Song 31"]
+    assert "#/album/al-" in page.url
+    page.go_back()
+    page.go_back()
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.get_by_role("link", name="First").click()
+    expect(page.get_by_role("heading", name="First", level=1)).to_be_visible()
 
 
 def test_back_from_a_song_finds_the_same_position_in_the_list(visit, served):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import numpy as np
 import pytest
@@ -81,17 +82,77 @@ def test_colours_are_by_genre_artist_or_plays_and_a_class_can_stand_out(visit, s
     assert {genre_of[title] for title in where(page)} == {"mid hiss"}
 
 
+GROUPS = """async ([clusters, sizes, width]) => {
+  const { Labels } = await import("/static/js/map/drawing/labels.js");
+  const { Camera } = await import("/static/js/map/camera.js");
+  const genre = sizes.flatMap((songs, group) => Array(songs).fill(group));
+  const names = sizes.map((_, group) => `Genre ${group}`);
+  const columns = { genreLabels: clusters, genre, genres: names, artistLabels: [], artist: [], artists: [] };
+  const camera = new Camera(genre.length);
+  camera.fit(width, 700, {});
+  const look = { density: 1, left: 0, top: 0, font: "sans-serif", strong: 560, ink: "#000", paper: "#fff" };
+  const none = { selected: -1, focus: null, standsOut: () => true };
+  const state = { kind: "genre", covered: () => [[0, 0, 320, 56]], ...none };
+  const canvas = document.createElement("canvas");
+  const grid = { within: (_a, _b, _c, _d, each) => genre.some((_, i) => each(i) === false) }; // all are in view
+  const labels = new Labels(canvas, columns, camera, grid, { alone: true });
+  const seen = {};
+  for (const [name, at] of Object.entries({ whole: [0.5, 0.5, 1], corner: [0.95, 0.95, 8] })) {
+    camera.look(...at);
+    labels.draw(look, state);
+    seen[name] = labels.shown.map(({ text, box }) => [text, ...box]);
+  }
+  return seen;
+}"""
+"""Labels of groups with clusters (group, x, y, songs, reach) that have so many songs, at a width of the window."""
+
+
+@pytest.mark.parametrize("width", [390, 1140])
+def test_the_largest_groups_are_named_once_each_and_no_name_covers_another(visit, served, width):
+    page = visit(served)
+    random = np.random.default_rng(3)
+    sizes = [0, *np.linspace(900, 100, 9).astype(int).tolist()]
+    corners = [(0.01, 0.01), (0.99, 0.99), (0.5, 0.001), (0.52, 0.02)]  # at the edges, under the search, and too near
+    places = corners + random.uniform(0.1, 0.9, size=(5, 2)).tolist()
+    first = [[g + 1, *(round(65535 * part) for part in place), 60, 1500] for g, place in enumerate(places)]
+    again = [[2, 20_000, 30_000, 40, 1500], [1, 62_000, 62_000, 30, 1500]]  # other heaps of two of them
+    seen = page.evaluate(GROUPS, [[*first, *again], sizes, width])
+    names = [name for name, *_ in seen["whole"]]
+    assert len(set(names)) == len(names)
+    assert {f"Genre {g + 1}" for g in range(len(places))} - set(names) <= ({"Genre 4"} if width == 390 else set())
+    for _, left, top, right, bottom in seen["whole"]:
+        assert 0 <= left < right <= width
+        assert 0 <= top < bottom <= 700
+        assert left >= 320 or top >= 56  # not under the search
+    for at, (_, left, top, right, bottom) in enumerate(seen["whole"]):
+        for _, left_2, top_2, right_2, bottom_2 in seen["whole"][:at]:
+            assert right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top
+    assert sorted(name for name, *_ in seen["corner"]) == ["Genre 1", "Genre 2"]  # at the heap that is in view
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_the_legend_leaves_the_map_free(visit, served, width):
+    page = visit(served, "#/map", viewport={"width": width, "height": 800})
+    expect(page.locator(CANVAS)).to_be_visible(timeout=LONG)
+    stage, legend = (page.locator(part).bounding_box() for part in (CANVAS, ".map-legend"))
+    if width == 1440:  # beside the map
+        assert legend["x"] >= stage["x"] + stage["width"]
+        return
+    assert legend["height"] < 50  # folded
+    page.locator(".map-legend > summary").click()
+    expect(page.locator(".map-classes")).to_be_visible()
+
+
 @pytest.mark.parametrize("way", ["button", "shift"])
 def test_a_lasso_makes_a_playlist_of_exactly_the_songs_inside(visit, served, way):
     page = open_map(visit, served)
     pixels = everywhere(page, served)
-    edge = page.locator(".map-legend").bounding_box()
-    left = edge["x"] + edge["width"] + 4  # the lasso begins on the map itself
-    across = sorted(x for x, _ in pixels.values() if x > left)
+    box = page.locator(CANVAS).bounding_box()
+    left = box["x"] + 3
+    across = sorted(x for x, _ in pixels.values())
     third = len(across) // 3
     widest = third + np.diff(across[third : 2 * third]).argmax()
     right = (across[widest] + across[widest + 1]) / 2  # where it is emptiest
-    box = page.locator(CANVAS).bounding_box()
     top, bottom = box["y"] + 3, box["y"] + box["height"] - 3
     inside = {title for title, (x, _) in pixels.items() if left < x < right}
     if way == "button":
@@ -101,6 +162,9 @@ def test_a_lasso_makes_a_playlist_of_exactly_the_songs_inside(visit, served, way
     drag(page, path, shift=way == "shift")
     expect(page.locator("#map-list-title")).to_have_text(f"{len(inside)} songs selected")
     assert set(page.locator(".map-row-names > :first-child").all_inner_texts()) == inside
+    page.get_by_role("button", name="Radio").click()
+    expect(page.locator("#player-radio")).to_have_attribute("title", f"Radio: {len(inside)} songs of the map")
+    assert page.locator("#player-title").inner_text() in inside
     page.get_by_role("button", name=f"Create playlist ({len(inside)})").click()
     shown = page.locator("#draft-songs .song-row")
     expect(shown).to_have_count(len(inside))
@@ -183,6 +247,8 @@ def test_fifty_thousand_songs_load_move_and_can_be_picked(visit, served, large_m
     for _ in range(6):
         page.mouse.wheel(0, -300)
     expect(heading).to_contain_text("in view")
+    picture = page.locator(".map-picture")
+    expect(picture).to_have_attribute("style", re.compile("transform: none"))  # drawn anew: the map rests
     before = heading.inner_text()
     drag(page, [middle, (middle[0] - 200, middle[1] - 60)])
     expect(heading).not_to_have_text(before)

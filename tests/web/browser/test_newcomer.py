@@ -29,19 +29,19 @@ SEEN = """() => {
 }"""
 
 LABELS = """async ([points, width]) => {
-  const { Overlay } = await import("/static/js/map/overlay.js");
+  const { Labels } = await import("/static/js/map/drawing/labels.js");
   const { Camera } = await import("/static/js/map/camera.js");
   const written = [], ignore = () => {};
   const own = { measureText: (text) => ({ width: 6 * text.length }), fillText: (...what) => written.push(what) };
   const context = new Proxy(own, { get: (_, name) => own[name] ?? ignore, set: () => true });
   const [x, y] = [0, 1].map((part) => points.map((point) => point[part]));
-  const columns = { x, y, title: (i) => `Song ${i}`, genreLabels: [], artistLabels: [] };
+  const columns = { x, y, title: (i) => `Song ${i}`, genreLabels: [], artistLabels: [], genre: [], artist: [] };
   const grid = { within: (_a, _b, _c, _d, each) => points.forEach((_, i) => each(i)) };
   const camera = new Camera(points.length);
   camera.fit(width, 600, {});
-  const nothing = { covered: [], outline: [], drawing: [], selected: -1, hovered: -1, playing: -1 };
-  const state = { kind: "plays", standsOut: () => true, ...nothing };
-  new Overlay({ getContext: () => context }, columns, camera, grid).draw({ density: 1 }, state);
+  const state = { kind: "plays", standsOut: () => true, selected: -1, covered: () => [] };
+  const labels = new Labels({ getContext: () => context }, columns, camera, grid, { alone: true });
+  labels.draw({ density: 1, left: 0, top: 0, font: "sans-serif", strong: 560 }, state);
   return { written, at: points.map(([x, y]) => camera.screen(x, y)), radius: camera.radius };
 }"""
 
@@ -171,8 +171,11 @@ def test_a_scan_reports_files_that_cannot_be_analysed(visit, served):
     page = visit(served)
     say = "async (job) => (await import('/static/js/views/library/scan_note.js')).sayScanned(job)"
     for result, text in (
-        ({"added": 0, "unreadable": 1}, "No new songs. 1 file could not be read. For details, run"),
-        ({"added": 51, "unreadable": 0}, "51 new songs added."),
+        (
+            {"added": 0, "unreadable": 1, "set_aside": 0},
+            "No new songs. 1 file could not be read. Settings says which",
+        ),
+        ({"added": 51, "unreadable": 0, "set_aside": 0}, "51 new songs added."),
     ):
         page.evaluate(say, {"state": "done", "result": result, "words": Scan.result_words(result)})
         expect(page.locator(".toast").last).to_contain_text(text)

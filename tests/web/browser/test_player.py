@@ -1,33 +1,9 @@
 """The player in a real browser: it plays, seeks by requesting a part of the file, and goes on with the queue."""
 
-import shutil
-from contextlib import ExitStack
-
-import pytest
-import soundfile
 from playwright.sync_api import Page, expect
 
-import music_library
 from browsing import in_turn, open_menu, played, position, remember, rows, sought_back, titles
-from nearsong.audio.tags import Tags, write_tags
-from nearsong.library import Library
-
-MINUTES = 8
-
-
-@pytest.fixture(scope="module")
-def long_served(trained_file, serving, tmp_path_factory):
-    """A server that has a song longer than a browser loads ahead."""
-    folder = tmp_path_factory.mktemp("long")
-    file = folder / "music" / "Long Player" / "The long one.wav"
-    file.parent.mkdir(parents=True)
-    soundfile.write(file, music_library.sound(0, 7, 60 * MINUTES), music_library.RATE)
-    write_tags(file, Tags("Long Player", "The long one", "Long", "low hum", 2001))
-    shutil.copy(trained_file, folder / "library.sqlite")
-    with ExitStack() as stack:
-        library = stack.enter_context(Library.open(folder / "library.sqlite"))
-        library.scan(folder / "music", workers=1)
-        yield stack.enter_context(serving(library))
+from playing import LONG_MINUTES
 
 
 def open_long(page: Page) -> None:
@@ -67,8 +43,8 @@ def test_a_click_on_the_bar_asks_for_that_part_of_the_file_and_plays_from_there(
     box = page.locator("#seek").bounding_box()
     with page.expect_response(is_later_part):
         page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
-    played(page, 0.75 * 60 * MINUTES)
-    assert position(page) < 0.85 * 60 * MINUTES
+    played(page, 0.75 * 60 * LONG_MINUTES)
+    assert position(page) < 0.85 * 60 * LONG_MINUTES
 
 
 def test_keys_seek_ten_seconds_and_by_the_bar(visit, long_served):
@@ -112,10 +88,26 @@ def test_the_queue_shows_what_comes_and_takes_and_loses_songs(visit, long_served
     queue = panel.locator(".queue-row")
     expect(queue).to_have_count(3)
     expect(queue.nth(1)).to_contain_text(wanted)
+    replaced = page.locator(".toast", has_text="Queue replaced.")
+    stood = position(page)
+    rows(page).first.locator(".row-play").click()
+    expect(queue).to_have_count(20)
+    replaced.get_by_role("button", name="Undo").click()
+    expect(page.locator("#player-title")).to_have_text("The long one")
+    expect(queue).to_have_count(3)
+    played(page, stood)
     panel.get_by_role("button", name=f"Remove {titles(rows(page))[5]}").click()
     expect(queue).to_have_count(2)
     queue.nth(1).locator(".queue-song").click()
     expect(page.locator("#player-title")).to_have_text(wanted)
+    for at in (0, 1):  # a list that can be had again with a click
+        rows(page).nth(at).locator(".row-play").click()
+        expect(page.locator("#player-title")).to_have_text(titles(rows(page))[at])
+    expect(replaced).to_have_count(0)
+    page.set_viewport_size({"width": 1024, "height": 800})  # the view beside it has half of that
+    page.evaluate("location.hash = '#/song/' + document.querySelector('.song-row').dataset.songId")
+    expect(rows(page, "#near-learned")).to_have_count(10)
+    assert rows(page, "#near-learned").first.locator(".row-names").bounding_box()["width"] > 120
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
 

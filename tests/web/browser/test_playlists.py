@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browsing import ask, drag, ids, in_turn, remember, rows, titles
+from browsing import ask, drag, ids, in_turn, open_menu, remember, rows, titles
 from nearsong.library import FILTERS
 
 LIST = "#draft-songs"
@@ -75,7 +75,10 @@ def test_a_playlist_grows_from_a_song_and_its_dials_change_it(visit, served):
     expect(rows(page, LIST)).to_have_count(25)
     number(page, "Number of songs", 10)
     expect(rows(page, LIST)).to_have_count(10)
-    turn(page, "Variety", 0)
+    defaults = ask(served, "/status")["playlist_defaults"]
+    assert page.get_by_label("Variety").input_value() == f"{defaults['diversity']:g}"
+    between = page.get_by_label("Minimum songs between songs of one artist").input_value()
+    assert int(between) + 1 == defaults["artist_gap"]
     near = ids(rows(page, LIST))
     turn(page, "Variety", 1)
     with_variety = ids(rows(page, LIST))
@@ -134,21 +137,60 @@ def test_a_saved_playlist_is_there_for_everybody_until_it_is_deleted(made, visit
     rows(made, LIST).first.get_by_role("button", name="Remove").click()
     expect(made.locator("#playlist-state")).to_have_text("Unsaved changes")
     save(made, "For the night")
+    open_menu(rows(made, LIST).nth(2))
+    made.get_by_role("menuitem", name="Create playlist").click()
+    expect(rows(made, LIST)).to_have_count(25)
+    expect(made.locator("#playlist-state")).to_have_text("Unsaved")  # a playlist of its own
+    made.locator(".toast", has_text="New playlist from").get_by_role("button", name="Undo").click()
+    expect(made.get_by_label("Playlist name")).to_have_value("For the night")
     assert [song["id"] for song in ask(served, f"/playlists/{saved}")["items"]] == wanted[1:]
     made.get_by_role("button", name="Delete playlist").click()
     expect(made.get_by_text("“For the night” deleted.")).to_be_visible()
     assert saved not in [one["id"] for one in ask(served, "/playlists")]
 
 
+def test_songs_and_albums_are_added_to_a_saved_playlist_once_unless_asked_again(made, served):
+    saved, wanted = save(made, "To grow"), ids(rows(made, LIST))
+    made.goto(f"{served}/#/library")
+    expect(rows(made)).to_have_count(50)
+    song = next(song for song in ids(rows(made)) if song not in wanted)
+    row = made.locator(f"[data-song-id='{song}']")
+    for answer in ("added to “To grow”.", "is on “To grow” already."):
+        open_menu(row)
+        made.get_by_role("menuitem", name="Add to playlist").click()
+        made.get_by_role("menuitem", name="To grow").click()
+        expect(made.locator(".toast", has_text=answer)).to_be_visible()
+    made.locator(".toast", has_text="already").get_by_role("button", name="Add again").click()
+    expect(made.locator(".toast", has_text="added to “To grow”.")).to_be_visible()
+    assert [one["id"] for one in ask(served, f"/playlists/{saved}")["items"]] == [*wanted, song, song]
+    made.locator(".toast", has_text="added to “To grow”.").get_by_role("button", name="Show").click()
+    expect(rows(made, LIST)).to_have_count(len(wanted) + 2)
+    expect(made.locator("#playlist-state")).to_have_text("Saved")
+    made.goto(f"{served}/#/song/{song}/album")
+    made.get_by_role("button", name="Add to playlist").click()
+    made.get_by_role("menuitem", name="New playlist").click()
+    made.locator(".toast", has_text="New playlist").get_by_role("button", name="Show").click()
+    album = {one["id"] for disc in ask(served, f"/songs/{song}/album")["discs"] for one in disc["songs"]}
+    expect(rows(made, LIST)).to_have_count(len(album))
+    assert set(ids(rows(made, LIST))) == album
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_an_exported_m3u8_has_the_files_in_the_order_shown(made, served, tmp_path, stored):
+    """As saved, for a phone: relative to the music folder; unsaved, for this machine: absolute."""
+    folder = Path()
     if stored:
         save(made, "To take away")
-    path = export(made, "M3U8", tmp_path)
+        (known,) = ask(served, "/status")["folders"]
+        folder = Path(known)
+    path = export(made, "M3U8, for most players" if stored else "M3U8 for this machine", tmp_path)
+    if stored:
+        expect(made.get_by_text("Put the file into your music folder")).to_be_visible()
     assert path.suffix == ".m3u8"
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "#EXTM3U"
-    files = [Path(line) for line in lines if line and not line.startswith("#")]
+    files = [folder / line for line in lines if line and not line.startswith("#")]
+    assert all(Path(line).is_absolute() != stored for line in lines if line and not line.startswith("#"))
     assert all(file.is_file() for file in files)
     assert [str(file) for file in files] == [ask(served, f"/songs/{song}")["path"] for song in ids(rows(made, LIST))]
     named = [line.split(",", 1)[1] for line in lines if line.startswith("#EXTINF")]

@@ -125,7 +125,7 @@ def test_songs_that_are_played_through_are_noted_once_each_and_reported(own_serv
 
 
 def test_a_song_that_is_listened_to_again_is_reported_again(own_server, visit, tmp_path):
-    page = visit(own_server, "#/?search=song%20350")
+    page = visit(own_server, "#/library?search=song%20350")
     expect(rows(page)).to_have_count(1)
     reported = posts(page)
     rows(page).first.locator(".row-play").click()
@@ -153,7 +153,7 @@ def long_server(trained_file, serving, tmp_path):
 
 
 def test_who_jumps_to_the_end_has_not_listened_to_the_song(long_server, visit, tmp_path):
-    page = visit(long_server, "#/?search=the%20long%20one")
+    page = visit(long_server, "#/library?search=the%20long%20one")
     expect(rows(page)).to_have_count(1)
     reported = posts(page)
     rows(page).first.locator(".row-play").click()

@@ -4,7 +4,7 @@ from playwright.sync_api import Page, expect
 
 import music_library
 from browsing import LONG, ask, remember, rows
-from nearsong.library import AutomaticRun, AutomationState, Library
+from nearsong.library import Library
 
 NAMES = {
     "random": "Chance",
@@ -62,6 +62,26 @@ def test_who_it_was_learned_from_and_what_nobody_played_are_shown(visit, served)
         expect(rows(page, "#cold-start").first).to_be_visible()
 
 
+def test_popularity_that_ranks_better_is_said_and_what_cannot_be_told_is_hidden(visit, served):
+    page = visit(served, "#/quality")
+    expect(page.locator("#cold-sentence")).to_be_visible()
+    model, cold = ask(served, "/model"), ask(served, "/model/cold-start")
+    rows_of = {row["name"]: row for row in model["report"]["rows"]}
+    rows_of["learned"]["unknown"]["mean"], rows_of["popularity"]["unknown"]["mean"] = 0.62, 0.71
+    rows_of["learned"]["known"]["mean"], rows_of["popularity"]["known"]["mean"] = 0.8, 0.7
+    model["models"].append({**model["models"][-1], "id": 99, "kind": "imported", "is_learned": True, "active": False})
+    nothing_played = cold | {"seeds": 0, "recommended": 0, "recommended_native": 0, "examples": []}
+    page.route("**/api/v1/model", lambda route: route.fulfill(json=model))
+    page.route("**/api/v1/model/cold-start", lambda route: route.fulfill(json=nothing_played))
+    page.reload()
+    words = page.locator("#popularity-wins")
+    expect(words).to_contain_text("better than the model for new artists (71 against 62 of 100).")
+    expect(words).not_to_contain_text("known songs")
+    expect(page.locator("#cold-start")).to_have_count(0)  # a history of artists does not name songs
+    page.get_by_role("link", name="Settings").last.click()
+    expect(page.locator("#models")).to_contain_text("Learned from listeners, imported 99")
+
+
 def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_server, visit, tmp_path):
     before = ask(own_server, "/model")
     with Library.open(tmp_path / "library.sqlite") as library:  # with the same listens it would be the same model
@@ -77,24 +97,12 @@ def test_a_training_shows_how_far_it_is_and_its_model_can_be_left_again(own_serv
     fresh = {model["id"] for model in after["models"]} - {model["id"] for model in before["models"]}
     assert len(fresh) == 1
     assert {after["active"]["id"]} == fresh
-    models = page.locator("#models .kept-model")
+    page.get_by_role("link", name="Settings").last.click()
+    models = page.locator("#models .settings-row")
     expect(models).to_have_count(len(after["models"]))
     expect(models.first).to_contain_text("Active")
     expect(models.first).to_contain_text(f"listeners {after['active']['id']}")
     old = before["active"]["id"]
     page.get_by_role("button", name=f"Activate Learned from listeners {old}").click()
-    expect(page.locator("#what-changed")).to_contain_text("is now active")
+    expect(page.locator("#toasts")).to_contain_text("is now active")
     assert ask(own_server, "/model")["active"]["id"] == old
-
-
-def test_what_the_service_did_by_itself_and_why_it_does_no_more_is_told(own_server, visit, tmp_path):
-    with Library.open(tmp_path / "library.sqlite") as library:
-        run = AutomaticRun(time=1_790_000_000.0, task="train", state="done", words="Better: 76 of 100 pairs.")
-        library.automation.write(AutomationState().with_run(run))
-    page = visit(own_server, "#/quality")
-    words = page.locator("#automation-words")
-    expect(words).to_contain_text("Last trained")
-    expect(words).to_contain_text("This service was started with --no-automatic")
-    page.get_by_text("What it did").click()
-    expect(page.locator("#automation-runs li")).to_contain_text("Training, 21 Sept 2026")
-    expect(page.locator("#automation-runs li")).to_contain_text("Better: 76 of 100 pairs.")

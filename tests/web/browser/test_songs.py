@@ -1,11 +1,13 @@
 """A song and its neighbours in a real browser, and a file outside the library."""
 
+import re
+
 import pytest
 import soundfile
 from playwright.sync_api import expect
 
 import music_library
-from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, played, remember, rows, titles
+from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, open_menu, played, remember, rows, titles
 
 NEAR, NATIVE = "#near-learned", "#near-native"
 
@@ -36,24 +38,57 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
         assert ids(rows(page, column)) == [near["song"]["id"] for near in songs]
         marked = [row.locator(".mark-agree").count() == 1 for row in rows(page, column).all()]
         assert marked == [bool(near["listeners_agree"]) for near in songs]
-        shown = [int(text.split("%")[0]) for text in page.locator(f"{column} .alike .number").all_inner_texts()]
-        assert shown == [int(100 * near["similarity"]) for near in songs]
+        shown = page.locator(f"{column} .closeness")
+        for text, near in zip(shown.all_inner_texts(), songs, strict=True):
+            word, number = text.strip().split(", ")
+            assert word.strip() == near["closeness_word"]
+            assert re.fullmatch(r"(nearer than [\d.]+% of all pairs of songs|as near as a song to itself)", number)
+        assert shown.first.get_attribute("title").startswith(("Nearer than", "As near"))
+        bars = shown.locator(".bar > span").evaluate_all(
+            "bars => bars.map((bar) => bar.getBoundingClientRect().width)"
+        )
+        assert bars == sorted(bars, reverse=True)
+        assert bars[0] > bars[-1]
     left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
     assert left["x"] + left["width"] <= right["x"]
     assert page.locator(".mark-agree").count() > 0
 
 
-def test_why_opens_with_words_numbers_and_songs_to_play(visit, served, song):
+def explained(served, song):
+    """Return a song, the rank of a similar one by another artist, that one, and why: with a sound that both have."""
+    for seed in [song, *ask(served, "/songs", limit=40)["items"]]:
+        for at, near in enumerate(ask(served, "/similar", seed=seed["id"], n=10)["songs"]):
+            why = ask(served, "/why", query=seed["id"], other=near["song"]["id"])
+            if why["listeners"] and any(sound["examples"] for sound in why["similarities"]):
+                return seed, at, near["song"], why
+    raise AssertionError("no two similar songs of different artists share a sound")
+
+
+def test_why_opens_with_one_sentence_and_the_shared_moment_and_folds_the_details_away(visit, served, song):
+    song, at, other, why = explained(served, song)
     page = visit(served, f"#/song/{song['id']}")
-    near = ask(served, "/similar", seed=song["id"], n=10)["songs"]
-    at = next(i for i, one in enumerate(near) if not one["same_artist"])
-    why = ask(served, "/why", query=song["id"], other=near[at]["song"]["id"])
     row = rows(page, NEAR).nth(at)
     row.get_by_role("button", name="Why is").click()
     panel = row.locator(".why")
+    expect(panel.locator(".why-lead")).to_have_text(why["lead"])
+    shared = panel.get_by_text(f"{why['listeners']['shared']} play both.")
+    expect(shared).to_be_hidden()
+
+    status = panel.get_by_role("status")
+    seen = remember(page, ".moment-status")
+    panel.get_by_role("button", name="Hear what they share").click()
+    expect(status).to_have_text("At 0:00 and 0:00", timeout=30_000)
+    heard = " ".join(seen())
+    assert heard.index(f"{song['title']} at 0:00") < heard.index(f"{other['title']} at 0:00")
+    panel.get_by_role("button", name="Hear what they share").click()
+    expect(status).to_contain_text(song["title"])
+    panel.get_by_role("button", name="Stop").click()
+    expect(status).to_be_empty()
+
+    panel.get_by_text("Details").click()
+    expect(shared).to_be_visible()
     for sound in why["similarities"][:1]:
         expect(panel).to_contain_text(sound["words"], ignore_case=True)
-    expect(panel).to_contain_text(f"{why['listeners']['shared']} play both")
     example = panel.locator(".sound-examples button").first
     expect(example).to_be_visible()
     example.click()
@@ -63,12 +98,13 @@ def test_why_opens_with_words_numbers_and_songs_to_play(visit, served, song):
     expect(row.get_by_role("button", name="Why is")).to_be_focused()
 
 
-def test_one_click_asks_about_the_neighbour_instead(visit, served, song):
+def test_the_menu_of_a_neighbour_asks_about_it_instead(visit, served, song):
     page = visit(served, f"#/song/{song['id']}")
     expect(page.get_by_role("heading", level=1)).to_have_text(song["title"])
     expect(rows(page, NEAR)).to_have_count(10)
     title, number = titles(rows(page, NEAR))[0], ids(rows(page, NEAR))[0]
-    rows(page, NEAR).first.get_by_role("link", name=f"Songs similar to {title}").click()
+    open_menu(rows(page, NEAR).first)
+    page.get_by_role("menuitem", name="Similar songs").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(title)
     assert page.url.endswith(f"#/song/{number}")
     wanted = [near["song"]["id"] for near in ask(served, "/similar", seed=number, n=10)["songs"]]

@@ -2,7 +2,9 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
+import soundfile
 
 from nearsong import __version__
 from nearsong.listens.playlists import PLAYLIST_FORMATS
@@ -100,3 +102,18 @@ def test_a_library_that_is_kept_busy_is_503(client, monkeypatch):
     answer = client.get("/api/v1/status")
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
+
+
+def test_files_that_are_no_songs_are_listed_with_the_reason(client, trained, tmp_path):
+    assert client.get("/api/v1/files").json()["n_set_aside"] == 0
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "broken.mp3").write_bytes(b"no music")
+    soundfile.write(tmp_path / "more" / "silence.wav", np.zeros(44_100), 22_050)
+    report = trained.scan(tmp_path / "more", workers=1)
+    assert (len(report.unreadable), len(report.set_aside)) == (1, 1)
+    files = client.get("/api/v1/files").json()
+    assert files["set_aside"] == [{"path": str(tmp_path / "more" / "silence.wav"), "reason": "is silent."}]
+    (unreadable,) = files["unreadable"]
+    assert unreadable["path"] == str(tmp_path / "more" / "broken.mp3")
+    status = client.get("/api/v1/status").json()
+    assert (status["unreadable"], status["set_aside"]) == (1, 1)

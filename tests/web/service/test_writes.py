@@ -50,9 +50,12 @@ API_WRITES: dict[str, tuple[str, str, Any]] = {
     "POST /api/v1/skips": ("POST", "/api/v1/skips", {"song_id": 1}),
     "POST /api/v1/playlists": ("POST", "/api/v1/playlists", {"name": "new", "songs": [1, 2]}),
     "PUT /api/v1/playlists/{playlist_id}": ("PUT", "/api/v1/playlists/1", {"name": "other", "songs": [2]}),
+    "POST /api/v1/playlists/{playlist_id}/songs": ("POST", "/api/v1/playlists/1/songs", {"songs": [2]}),
     "DELETE /api/v1/playlists/{playlist_id}": ("DELETE", "/api/v1/playlists/1", None),
     "PUT /api/v1/model": ("PUT", "/api/v1/model", {"id": 1}),
     "DELETE /api/v1/listens/{history}": ("DELETE", "/api/v1/listens/1", None),
+    "DELETE /api/v1/model/{model_id}": ("DELETE", "/api/v1/model/1", None),
+    "DELETE /api/v1/folders": ("DELETE", "/api/v1/folders?path=FOLDER", None),
     "PUT /api/v1/automation": ("PUT", "/api/v1/automation", {"watch": False}),
 }
 
@@ -75,6 +78,8 @@ PLAYER_WRITES: dict[str, dict[str, Any]] = {
     "setRating": {"id": 1, "rating": 4},
     "savePlayQueue": {"id": [1, 2], "current": 2},
     "savePlayQueueByIndex": {"id": [1, 2], "currentIndex": 1},
+    "createBookmark": {"id": 2, "position": 1_000},
+    "deleteBookmark": {"id": 2},
     "reportPlayback": {"mediaId": 1, "mediaType": "song", "positionMs": 2_000, "state": "playing"},
 }
 
@@ -82,6 +87,8 @@ WITHOUT_THE_LIBRARY = {
     "POST /api/v1/playlists/draft": "makes a playlist and stores nothing",
     "POST /api/v1/playlists/export": "makes a file and stores nothing",
     "POST /api/v1/radio": "chooses songs and stores nothing",
+    "POST /api/v1/navidrome/similar": "chooses songs and stores nothing",
+    "POST /api/v1/navidrome/path": "chooses songs and stores nothing",
     "POST /api/v1/query": "analyses a file and may start a job",
     "POST /api/v1/listens": "starts a job",
     "POST /api/v1/jobs": "starts a job",
@@ -108,6 +115,8 @@ def set_timeouts(service: Service, seconds: float) -> None:
 
 def api_write(client: httpx.Client, name: str) -> httpx.Response:
     method, path, body = {**API_WRITES, **ACCOUNT_WRITES}[name]
+    if "FOLDER" in path:
+        path = path.replace("FOLDER", client.service.library.folders[0])
     return client.request(method, path, json=body)
 
 
@@ -201,8 +210,9 @@ def is_queued(endpoint: Any) -> bool:
 
 def api_routes() -> Iterator[tuple[str, Any]]:
     """Every operation of the API that is no GET, and its function."""
-    for module in pkgutil.iter_modules(nearsong.web.api.__path__, "nearsong.web.api."):
-        for route in importlib.import_module(module.name).router.routes:
+    for module in pkgutil.walk_packages(nearsong.web.api.__path__, "nearsong.web.api."):
+        router = getattr(importlib.import_module(module.name), "router", None)
+        for route in () if module.ispkg else router.routes:
             for method in route.methods - {"GET", "HEAD"}:
                 yield f"{method} /api/v1{route.path}", route.endpoint
 

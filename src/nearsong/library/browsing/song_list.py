@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from nearsong.audio.tags import SEARCHED_FIELDS
 from nearsong.caching import cached_property
-from nearsong.library.neighbours.song_finder import SongFinder, within_edit_distance
+from nearsong.library.neighbours.song_finder import MIN_NEAR_SCORE, SongFinder, within_edit_distance
 from nearsong.library.records import Song
 from nearsong.names import artist_key, primary_artist
 from nearsong.validation import check_choice, check_count
@@ -30,10 +30,7 @@ SORTS = ("artist", "title", "year", "plays", "newest")
 """Sort orders of song lists."""
 
 FUZZY_SONGS = 50
-"""At most this many songs with similar names are returned if no song matches the words ..."""
-
-FUZZY_SCORE = 55.0
-"""... and only those with at least this score, of 100."""
+"""At most this many songs with similar names are returned if no song matches the words."""
 
 _MAX_WORDS = 20  # of a search
 _MIN_FUZZY_LETTERS = 3
@@ -238,7 +235,7 @@ class Browser:
         songs = [
             song
             for song, score in (self._finder.candidates(search, FUZZY_SONGS) if is_long_enough else [])
-            if score >= FUZZY_SCORE and (chosen is None or chosen[self._row_of[song.id]])
+            if score >= MIN_NEAR_SCORE and (chosen is None or chosen[self._row_of[song.id]])
         ]
         return Page(songs[offset : offset + limit], len(songs), bool(songs))
 

@@ -5,6 +5,7 @@
     draw(snapshot)           -> positions by t-SNE, written to the library's cache folder, one file for each model
     drawn(snapshot)          -> those of the active model, if they were computed
     map_columns(snapshot, d) -> all songs of the map in packed columns
+    map_thumbnail(snapshot, d) -> some of them, for a small picture
 
 Positions take minutes and are cached; names and plays are read anew each time.
 """
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from nearsong.atomic_write import atomic_write
 from nearsong.errors import EmptyLibraryError, LibraryError
-from nearsong.library.maps.columns import STEPS, song_columns
+from nearsong.library.maps.columns import STEPS, packed, song_columns
 from nearsong.library.maps.layout import layout
 from nearsong.model.plain_arrays import read_array
 from nearsong.types import Progress, no_progress
@@ -114,6 +115,21 @@ def map_columns(snapshot: "Snapshot", found: DrawnMap) -> dict[str, Any]:
         "missing": len(space.songs) - len(songs),
         **song_columns(songs, found.points[existing].astype(np.float64), snapshot.plays),
     }
+
+
+def map_thumbnail(snapshot: "Snapshot", found: DrawnMap, n_points: int = 2_000, n_genres: int = 12) -> dict[str, Any]:
+    """Return some songs of a map, evenly chosen: how many songs it has, positions, and genres.
+
+    Genres are numbered from 1, the most frequent first; 0 is none, or none of the first ``n_genres``.
+    """
+    space = snapshot.space
+    existing = np.flatnonzero(np.isin(found.ids, space.ids, assume_unique=True))
+    chosen = existing[np.linspace(0, len(existing) - 1, min(n_points, len(existing))).round().astype(np.int64)]
+    numbers = {name.casefold(): number for number, (name, _) in enumerate(snapshot.browser.genres()[:n_genres], 1)}
+    rows = np.searchsorted(space.ids, found.ids[chosen])
+    genres = [numbers.get(space.songs[row].genre.strip().casefold(), 0) for row in rows.tolist()]
+    steps = np.round(found.points[chosen].astype(np.float64) * STEPS).ravel()
+    return {"songs": len(existing), "positions": packed(steps), "genre": packed(genres)}
 
 
 def _points(steps: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:

@@ -16,7 +16,7 @@ from nearsong.library.maps.layout import GroupLabel, group_labels
 from nearsong.library.records import Song
 
 STEPS = 65535
-"""Positions and similarities are whole numbers of this many steps."""
+"""Positions and closeness are whole numbers of this many steps."""
 
 MAX_NAME_CHARACTERS = 300
 _MAX_PLAYS = 2**31

@@ -31,7 +31,7 @@ def export_map(
         space.songs,
         positions,
         np.searchsorted(space.ids, near),
-        space.calibration.similarity(distances),
+        space.calibration.closeness(space.calibration.similarity(distances)),
         title="Map of the library",
         facts={"Songs": f"{len(space.songs):,}", "Artists": f"{artists:,}", "Model": snapshot.model.kind},
         plays=snapshot.plays,

@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from nearsong.atomic_write import atomic_write
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library.maps.bundle import bundle, static_text
+from nearsong.library.maps.bundle import bundle, static_text, style_sheet
 from nearsong.library.maps.columns import STEPS, clean, packed, song_columns
+from nearsong.library.neighbours.closeness import CLOSENESS_WORDS
 from nearsong.library.records import Song
 
 _STYLES = ("css/tokens.css", "css/base.css", "css/map.css")
@@ -33,7 +34,7 @@ def write_map(
     songs: Sequence[Song],
     positions: npt.ArrayLike,
     neighbours: npt.ArrayLike,
-    similarities: npt.ArrayLike,
+    closeness: npt.ArrayLike,
     *,
     title: str = "Map of songs",
     facts: Mapping[str, object] | None = None,
@@ -54,8 +55,8 @@ def write_map(
     neighbours : array of int and shape (n_songs, k)
         Rows of each song's most similar songs, the most similar first; -1 where there are fewer than ``k``. A song
         among its own neighbours is left out.
-    similarities : array of shape (n_songs, k)
-        How similar they are, from 0 to 1.
+    closeness : array of shape (n_songs, k)
+        How close they are, from 0 to 1; see `nearsong.library.neighbours.closeness`.
     title : str
         Title of the page.
     facts : mapping, optional
@@ -84,7 +85,7 @@ def write_map(
     check_page(path)
     n = len(songs)
     columns = song_columns(songs, _checked_positions(n, positions), plays or {})
-    columns["similar"] = _similar_columns(*_checked_neighbours(n, neighbours, similarities))
+    columns["similar"] = _similar_columns(*_checked_neighbours(n, neighbours, closeness))
     columns["facts"] = [[clean(str(name)), clean(str(value))] for name, value in (facts or {}).items()]
     _write(Path(path), _page(clean(title), columns))
 
@@ -118,15 +119,15 @@ def _checked_positions(n: int, positions: npt.ArrayLike) -> npt.NDArray[np.float
 
 
 def _checked_neighbours(
-    n: int, neighbours: npt.ArrayLike, similarities: npt.ArrayLike
+    n: int, neighbours: npt.ArrayLike, closeness: npt.ArrayLike
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return rows of neighbours, ``n`` where there is none, and their similarities, 0 where there is none."""
-    near, values = np.asarray(neighbours), np.asarray(similarities, dtype=np.float64)
+    """Return rows of neighbours, ``n`` where there is none, and how close they are, 0 where there is none."""
+    near, values = np.asarray(neighbours), np.asarray(closeness, dtype=np.float64)
     if n == 0:
         return np.empty((0, 0), dtype=np.int64), np.empty((0, 0))
     if near.ndim != 2 or len(near) != n or values.shape != near.shape:
         raise InvalidInputError(
-            f"neighbours has shape {near.shape} and similarities {values.shape}; both need a row for each of {n} "
+            f"neighbours has shape {near.shape} and closeness {values.shape}; both need a row for each of {n} "
             "songs and the same number of columns."
         )
     rows = near.astype(np.int64)
@@ -135,28 +136,30 @@ def _checked_neighbours(
     rows = np.where((rows < 0) | (rows == np.arange(n)[:, None]), n, rows)
     values = np.where(rows == n, 0.0, values)
     if not ((values >= 0) & (values <= 1)).all():
-        raise InvalidInputError("similarities has a value below 0, above 1 or not finite.")
+        raise InvalidInputError("closeness has a value below 0, above 1 or not finite.")
     return rows, values
 
 
-def _similar_columns(rows: npt.NDArray[np.int64], similarities: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _similar_columns(rows: npt.NDArray[np.int64], closeness: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {
         "count": rows.shape[1],
         "rows": packed(rows.ravel()),
-        "similarities": packed(np.round(similarities.ravel() * STEPS)),
+        "closeness": packed(np.round(closeness.ravel() * STEPS)),
+        "closeness_words": CLOSENESS_WORDS,
     }
 
 
 def _page(title: str, columns: Mapping[str, Any]) -> str:
     """Return the HTML; names of songs can neither end the element they are in nor run as script."""
     template = resources.files("nearsong.library.maps").joinpath("map.html").read_text(encoding="utf-8")
-    style = "".join(map(static_text, _STYLES))
+    style = "".join(map(style_sheet, _STYLES))
     theme, script = static_text("js/core/theme.js"), bundle(_ENTRY)
     data = json.dumps(columns, ensure_ascii=False, separators=(",", ":"))
     for character in "&<>":  # as JSON escapes, which mean the same and cannot be markup
         data = data.replace(character, f"\\u{ord(character):04x}")
     policy = (
         f"default-src 'none'; script-src {_hash(theme)} {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "font-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     icon = base64.b64encode(static_text("icon.svg").encode()).decode("ascii")

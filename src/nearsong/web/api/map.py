@@ -6,12 +6,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from nearsong.library import drawn
+from nearsong.library import drawn, map_thumbnail
 from nearsong.web.http.origins import is_foreign
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.http.rate_limits import spend
 from nearsong.web.jobs.draw_map import DrawMap
-from nearsong.web.json.schemas import JobOut, MapOut
+from nearsong.web.json.answers import Json
+from nearsong.web.json.schemas import JobOut, MapOut, MapThumbnailOut
 from nearsong.web.media.files import accepts_gzip, not_modified
 from nearsong.web.service.service import Service, Shared
 
@@ -46,6 +47,21 @@ def map_(request: Request, service: Shared) -> Response:
         headers["Content-Encoding"] = "gzip"
         return Response(body, headers=headers, media_type="application/json")
     return Response(gzip.decompress(body), headers=headers, media_type="application/json")
+
+
+@router.get(
+    "/map/thumbnail",
+    response_model=MapThumbnailOut,
+    response_description="Some songs of the map; none if it is not drawn yet.",
+    summary="Get a small picture of the map",
+    responses=responses(409),
+)
+def thumbnail(service: Shared) -> Response:
+    """Return positions and genres of up to 2,000 songs of the map. It starts no job."""
+    snapshot = service.snapshot
+    song_map = drawn(snapshot)
+    nothing = {"songs": 0, "positions": {"width": 1, "bytes": ""}, "genre": {"width": 1, "bytes": ""}}
+    return Json(nothing if song_map is None else map_thumbnail(snapshot, song_map))
 
 
 def _draw_first(request: Request, service: Service) -> Response:

@@ -87,7 +87,14 @@ def cold_start(
 def _stored(row: ModelRow, active: int | None) -> StoredModel:
     report = _report(row)
     score = None if report is None else report.score("learned", "known")
-    return StoredModel(id=row.id, kind=row.kind, created=row.created, active=row.id == active, score=score)
+    return StoredModel(
+        id=row.id,
+        kind=row.kind,
+        is_learned=row.is_learned,
+        created=row.created,
+        active=row.id == active,
+        score=score,
+    )
 
 
 def _report(row: ModelRow) -> TrainingReport | None:

@@ -1,7 +1,7 @@
 """Playlists: generate from seeds, save, change, and export as files."""
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,20 +9,25 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from nearsong.errors import InvalidInputError, LibraryError
-from nearsong.library import PlaylistRules, SavedPlaylist, Seed, Snapshot, Song, playlist_text
+from nearsong.library import PlaylistRules, SavedPlaylist, Seed, Snapshot, Song, folder_of_songs, playlist_text
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import readable
 from nearsong.web.http.callers import Caller, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
 from nearsong.web.json.playlists import (
+    MAX_SONGS,
+    PATHS_WORDS,
     DraftIn,
     DraftOut,
     ExportFormat,
     ExportIn,
+    Paths,
     PlaylistIn,
     PlaylistOut,
     PlaylistRef,
+    SongsAddedOut,
+    SongsToAddIn,
 )
 from nearsong.web.json.schemas import UploadSeed
 from nearsong.web.media.files import attachment
@@ -111,8 +116,9 @@ def save(service: Shared, caller: CurrentCaller, wanted: PlaylistIn) -> Response
 
 @router.post("/export", response_class=Response, summary="Export songs as a playlist file", responses=_FILE)
 def export_songs(service: Shared, wanted: ExportIn) -> Response:
-    """Return a playlist file with absolute paths."""
-    return _file(wanted.name, [service.snapshot.song(song_id) for song_id in wanted.songs], wanted.format)
+    """Return a playlist file; a copy in the music folder finds its songs there, on any device."""
+    songs = [service.snapshot.song(song_id) for song_id in wanted.songs]
+    return _file(service, wanted.name, songs, wanted.format, wanted.paths)
 
 
 @router.get(
@@ -142,6 +148,33 @@ def replace(service: Shared, caller: CurrentCaller, playlist_id: Number, wanted:
     return Json(_with_songs(changed, service, caller))
 
 
+@router.post(
+    "/{playlist_id}/songs",
+    response_model=SongsAddedOut,
+    response_description="The saved playlist.",
+    summary="Add songs to a saved playlist",
+    responses=responses(400, 403, 404, 422, 503),
+)
+@queued
+def add_songs(service: Shared, caller: CurrentCaller, playlist_id: Number, wanted: SongsToAddIn) -> Response:
+    """Append songs; those that are on the playlist already are left out unless `again` is true."""
+    check_change(service, caller, playlist_id)
+    added: list[int] = []
+
+    def change(playlist: SavedPlaylist) -> tuple[str, list[int]]:
+        known = set() if wanted.again else set(playlist.songs)
+        added[:] = [song for song in dict.fromkeys(wanted.songs) if song not in known]
+        songs = [*playlist.songs, *added]
+        if len(songs) > MAX_SONGS:
+            raise InvalidInputError(
+                f"{len(songs)} songs are more than a playlist holds ({MAX_SONGS}); start another one."
+            )
+        return playlist.name, songs
+
+    changed = service.library.playlists.edit(playlist_id, change)
+    return Json({**_with_songs(changed, service, caller), "added": len(added)})
+
+
 @router.delete(
     "/{playlist_id}",
     status_code=204,
@@ -164,16 +197,21 @@ def export_saved(
     caller: CurrentCaller,
     playlist_id: Number,
     wanted: Annotated[ExportFormat, Query(alias="format")] = "m3u8",
+    paths: Annotated[Paths, Query(description=PATHS_WORDS)] = "relative",
 ) -> Response:
-    """Return a playlist file with absolute paths."""
-    playlist, songs = visible_playlist(service, caller, playlist_id), _songs_of(service)
-    return _file(playlist.name, [songs[song_id] for song_id in playlist.songs if song_id in songs], wanted)
+    """Return a playlist file; a copy in the music folder finds its songs there, on any device."""
+    playlist, known = visible_playlist(service, caller, playlist_id), _songs_of(service)
+    songs = [known[song_id] for song_id in playlist.songs if song_id in known]
+    return _file(service, playlist.name, songs, wanted, paths)
 
 
-def _file(name: str, songs: Iterable[Song], wanted: ExportFormat) -> Response:
+def _file(service: Service, name: str, songs: list[Song], wanted: ExportFormat, paths: Paths) -> Response:
+    folder = folder_of_songs(songs, service.library.folders) if paths == "relative" else None
     headers = {"Content-Disposition": attachment(name, wanted), "Cache-Control": "no-store"}
     return Response(
-        playlist_text(songs, wanted, name).encode(), headers=headers, media_type=PLAYLIST_FORMATS[wanted].media_type
+        playlist_text(songs, wanted, name, folder).encode(),
+        headers=headers,
+        media_type=PLAYLIST_FORMATS[wanted].media_type,
     )
 
 

@@ -1,5 +1,6 @@
 """Similar songs of one or more seeds, and why two songs are similar."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from nearsong.web.http.problems import responses
 from nearsong.web.json.answers import Json, find_json, similar_json, why_json
 from nearsong.web.json.filters import FILTER_FORM, FilterParameters
 from nearsong.web.json.find import FindOut
+from nearsong.web.json.reasons import MomentOut
 from nearsong.web.json.schemas import DialPosition, FilterOut, Metric, SimilarOut, SongId, WhyOut
 from nearsong.web.service.service import Shared
 
@@ -111,7 +113,24 @@ def why(
     query: Annotated[SongId, Query(description="Id of the seed.")],
     other: Annotated[SongId, Query(description="Id of the similar song.")],
 ) -> Any:
-    """Return the sounds that make them similar or different, in words and numbers, and shared listeners."""
+    """Return the reasons in one sentence, then sounds, the parts of the distance and shared listeners."""
     snapshot = service.snapshot
     (explanation,) = snapshot.why([query], [other])
     return Json(why_json(explanation, snapshot.plays))
+
+
+@router.get(
+    "/why/moment",
+    response_model=MomentOut,
+    response_description="Where each song has it.",
+    summary="Find where two songs sound most alike",
+    responses=responses(404, 409, 422, 503),
+)
+def shared_moment(
+    service: Shared,
+    query: Annotated[SongId, Query(description="Id of the seed.")],
+    other: Annotated[SongId, Query(description="Id of the similar song.")],
+) -> Any:
+    """Return the start of the five seconds of each song that sound most alike; finding them may take seconds."""
+    snapshot = service.snapshot
+    return Json(asdict(service.moments.find(snapshot.song(query), snapshot.song(other))))

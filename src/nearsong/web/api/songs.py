@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from nearsong.audio.convert import AudioFormat
+from nearsong.audio.conversion.forms import AudioFormat
 from nearsong.names import readable
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
@@ -108,6 +108,9 @@ def _details(service: Service, song_id: int) -> Response:
             "path": record.path,
             "recording_mbid": record.recording_mbid,
             "size": size_of(record),
+            "bit_rate": record.bit_rate,
+            "sample_rate": record.sample_rate,
+            "channels": record.channels,
             "media_type": media_type_of(record.path),
         }
     )

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from nearsong import __version__
 from nearsong.errors import LibraryError
-from nearsong.library import Status, default_address
+from nearsong.library import PLAYLIST_DEFAULTS, Status, default_address
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import count, readable
 from nearsong.web.http.callers import ADMIN, CurrentCaller
@@ -18,6 +18,8 @@ from nearsong.web.service import metrics as numbers
 from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(tags=["status"])
+
+"""Settings of a playlist that the page shows."""
 
 Step = Literal["scan", "listens", "train", "ready"]
 
@@ -41,6 +43,7 @@ def status(service: Shared, caller: CurrentCaller) -> StatusOut:
     """Return counts, the active model, and what to do next."""
     content, settings = service.library.status(), service.settings
     step = step_of(content)
+    can_add_folders = (settings.may_scan_anywhere or bool(settings.folder_roots)) and caller.is_admin
     return StatusOut.model_validate(
         {
             **vars(content),
@@ -48,29 +51,31 @@ def status(service: Shared, caller: CurrentCaller) -> StatusOut:
             "folders": [readable(folder) for folder in content.folders],
             "library": address_for_commands(service),
             "step": step,
-            "next": advice(content, step, settings.is_for_this_machine),
-            "can_add_folders": settings.is_for_this_machine and caller.is_admin,
+            "next": advice(content, step, can_add_folders),
+            "can_add_folders": can_add_folders,
             "has_login": not service.callers.is_open,
             "listener": caller.listener,
             "is_admin": caller.is_admin,
             "can_save_uploads": settings.save_uploads is not None and caller.is_admin,
-            **_abilities(service, content),
+            **_of_snapshot(service, content),
             "records_plays": settings.plays,
             "upload_megabytes": settings.upload_megabytes,
+            "playlist_defaults": PLAYLIST_DEFAULTS._asdict(),
             "playlist_formats": {name: format.label for name, format in PLAYLIST_FORMATS.items()},
         }
     )
 
 
-def _abilities(service: Service, status: Status) -> dict[str, bool]:
-    """Return what the active model and the encoders can do beside finding similar songs."""
+def _of_snapshot(service: Service, status: Status) -> dict[str, int | bool]:
+    """Return how many artists have a page, and what model and encoders can do beside finding similar songs."""
     try:
         snapshot = service.snapshot if status.songs else None
     except LibraryError:  # nothing to compare yet
         snapshot = None
     if snapshot is None:
         return {"has_dial": False, "has_words": False}
-    return {"has_dial": snapshot.has_dial, "has_words": snapshot.has_words}
+    n_artists = len(snapshot.albums.artists)  # also those whom only albums name
+    return {"artists": n_artists, "has_dial": snapshot.has_dial, "has_words": snapshot.has_words}
 
 
 @router.get(

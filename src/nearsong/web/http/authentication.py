@@ -26,7 +26,7 @@ OPEN_PATHS = frozenset({"/api/v1/health", "/login", "/favicon.ico", "/static/js/
 PROTOCOLS = (REST, LISTENBRAINZ, LASTFM)
 """Where players connect by protocols of others, whose credentials are checked there."""
 
-OPEN_PREFIXES = ("/static/css/", "/static/icon", "/static/manifest", *PROTOCOLS)
+OPEN_PREFIXES = ("/static/css/", "/static/fonts/", "/static/icon", "/static/manifest", *PROTOCOLS)
 """Paths that need no token: those of monitors and the login page, and those that check credentials themselves."""
 
 _NO_STORE = {"Cache-Control": "no-store"}

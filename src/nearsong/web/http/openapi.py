@@ -20,11 +20,13 @@ generate playlists, draw the map, and train.
 TAGS: list[dict[str, Any]] = [
     {"name": "status", "description": "State of the service and the library."},
     {"name": "songs", "description": "Search, audio and covers."},
+    {"name": "albums", "description": "Albums and artists, and similar ones."},
     {"name": "similar", "description": "Similar songs, and why."},
     {"name": "for you", "description": "Recommendations for a listener, and radio."},
     {"name": "query", "description": "Similar songs of an uploaded file."},
     {"name": "playlists", "description": "Generate, save and export."},
     {"name": "map", "description": "All songs in two dimensions."},
+    {"name": "folders", "description": "Folders that are scanned, and those that can be."},
     {"name": "listens", "description": "Listening histories and plays."},
     {"name": "model", "description": "The active model and its quality."},
     {"name": "jobs", "description": "Long tasks with progress."},

@@ -37,16 +37,8 @@ _POLICY = {
 }
 
 
-def _policy(**looser: str) -> str:
-    return "; ".join(f"{name} {value}" for name, value in {**_POLICY, **looser}.items())
-
-
-CONTENT_POLICY = _policy()
-DOCS_POLICY = _policy(**{"style-src": "'self' 'unsafe-inline'"})
-"""Swagger UI writes styles into its markup."""
-
 HEADERS = {
-    "Content-Security-Policy": CONTENT_POLICY,
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -90,14 +82,13 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
         started = False
-        headers = _headers_for(scope["path"])
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 present = {name.lower() for name, _ in message.setdefault("headers", [])}
-                message["headers"] = [*message["headers"], *(pair for pair in headers if pair[0] not in present)]
+                message["headers"] = [*message["headers"], *(pair for pair in _RAW_HEADERS if pair[0] not in present)]
             await send(message)
 
         try:
@@ -158,12 +149,6 @@ class SecurityMiddleware:
         if name in self._names:
             return True
         return not (self.authentication.is_open or self.settings.is_loopback) and is_address(name)
-
-
-def _headers_for(path: str) -> list[tuple[bytes, bytes]]:
-    if path == "/docs" or path.startswith("/docs/"):
-        return [(b"content-security-policy", DOCS_POLICY.encode()), *_RAW_HEADERS[1:]]
-    return _RAW_HEADERS
 
 
 def _names_of(settings: ServeSettings) -> Iterable[str]:

@@ -4,12 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from nearsong.library import Library
+from nearsong.library import Library, match_sentences, share_words
 from nearsong.names import count
 from nearsong.web.jobs.job_spec import JobSpec, Reporter
 
 MAX_UNPACKED_BYTES = 4 << 30
-MAX_MEMORY_BYTES = 6 << 30
 
 
 class ImportListens(JobSpec):
@@ -29,6 +28,7 @@ class ImportListens(JobSpec):
     stopped_words: ClassVar[str] = "The import was stopped."
     by_request: ClassVar[bool] = False
     is_private: ClassVar[bool] = True
+    max_memory_bytes: ClassVar[int | None] = 6 << 30
 
     @property
     def owner(self) -> str:
@@ -37,7 +37,6 @@ class ImportListens(JobSpec):
 
     def run(self, library: Library, reporter: Reporter) -> dict[str, Any]:
         """Import the file; return what it holds, and how much of it the library knows."""
-        limit_memory(MAX_MEMORY_BYTES)
         histories = library.import_listens(
             self.path,
             user=self.user,
@@ -55,7 +54,6 @@ class ImportListens(JobSpec):
             reporter.note(failed.reason)
         if imported.state == "replaced":
             reporter.note(f"replaced the earlier {imported.name}; for another person's file, name the user.")
-        plays = matches.plays_matched + matches.plays_unmatched
         return {
             "state": imported.state,
             "name": imported.name,
@@ -66,8 +64,9 @@ class ImportListens(JobSpec):
             "bad_rows": sum(history.bad_rows for history in histories),
             "left_out": dict(sum((Counter(history.left_out) for history in histories), Counter())),
             "source": imported.source,
-            "plays": plays,
-            "share_found": matches.plays_matched / plays if plays else 0.0,
+            "plays": matches.plays,
+            "explanation": match_sentences(matches),
+            "share_found": matches.share,
             "names_found": matches.names_matched,
             "names_not_found": matches.names_unmatched,
             "most_played_not_found": [name for name, _ in matches.most_played_unmatched],
@@ -75,23 +74,14 @@ class ImportListens(JobSpec):
 
     @classmethod
     def result_words(cls, result: dict[str, Any]) -> str:
-        """Return how much was imported, and how much of it the library knows."""
-        share = f"{result['share_found']:.0%} of the plays match songs in the library."
-        return (
-            f"{count(result['rows'], 'line')} imported. {share}" if result["rows"] else "Listening history imported."
-        )
+        """Return how much was imported, and how much of it the library knows; if nothing, why and what to do."""
+        lines = f"{count(result['rows'], 'line')} imported." if result["rows"] else "Listening history imported."
+        if result["plays"] and not result["names_found"]:
+            return " ".join([lines, *result["explanation"]])
+        if not result["rows"]:
+            return lines
+        return f"{lines} {share_words(result['share_found'])} of the plays match songs in the library."
 
     def shown(self, text: str) -> str:
         """Return a text with the name of the file that the user knows, instead of its temporary path."""
         return text.replace(self.path, self.name).replace(Path(self.path).name, self.name)
-
-
-def limit_memory(max_bytes: int) -> None:
-    """Limit the memory of this process, where the system can."""
-    try:
-        import resource  # Unix only
-    except ImportError:
-        return
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard == resource.RLIM_INFINITY or hard > max_bytes:
-        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, hard))

@@ -47,6 +47,8 @@ class JobSpec(Strict):
         Whether it waits for a running automatic job instead of stopping it.
     is_private : bool
         Whether it tells what somebody listens to, so that only admins see it in the list of jobs.
+    max_memory_bytes : int or None
+        Address space of its process, for a job that reads a stranger's file; by default as much as it needs.
     """
 
     kind: str
@@ -59,6 +61,7 @@ class JobSpec(Strict):
     for_admins: ClassVar[bool] = True
     is_patient: ClassVar[bool] = False
     is_private: ClassVar[bool] = False
+    max_memory_bytes: ClassVar[int | None] = None
 
     def checked(self, settings: ServeSettings) -> Self:
         """Return the job as it may run under these settings, or raise `ApiError`."""

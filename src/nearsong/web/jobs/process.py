@@ -92,6 +92,7 @@ def main() -> int:
     threading.Thread(target=_end_with_service, daemon=True).start()
     writer = ProgressWriter(stream)
     try:
+        _limit_memory(request["kind"])
         run(request, writer)
     except BrokenPipeError:  # the service has ended
         return 1
@@ -133,6 +134,20 @@ def run(request: dict[str, Any], writer: ProgressWriter) -> None:
         result = job.run(library, writer)
     writer.write("words", job.result_words(result))
     writer.write("result", result)
+
+
+def _limit_memory(kind: str) -> None:
+    """Limit the memory of this process to what a kind of job may take, where the system can."""
+    from nearsong.web.jobs.registry import JOBS
+
+    max_bytes = JOBS[kind].max_memory_bytes
+    try:
+        import resource  # Unix only
+    except ImportError:
+        return
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if max_bytes is not None and (hard == resource.RLIM_INFINITY or hard > max_bytes):
+        resource.setrlimit(resource.RLIMIT_AS, (max_bytes, hard))
 
 
 def _stop(number: int, frame: Any) -> None:

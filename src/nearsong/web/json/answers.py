@@ -4,15 +4,29 @@ They are known to fit their schemas, so no model is built and validated for each
 become readable in `json_bytes`, once for a response instead of once for each text.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from nearsong.library import FoundByWords, FusedReasons, Neighbour, Query, Seed, Snapshot, Song, SoundCharacter, Why
 from nearsong.names import readable
+
+if TYPE_CHECKING:  # of what explains a query the first page needs nothing
+    from nearsong.library import (
+        FoundByWords,
+        FusedReasons,
+        Neighbour,
+        Query,
+        Seed,
+        Snapshot,
+        Song,
+        SoundCharacter,
+        Why,
+    )
 
 Plays = Mapping[int, float]
 
@@ -61,6 +75,8 @@ def neighbours_json(
             "song": song_json(neighbour.song, plays),
             "distance": neighbour.distance,
             "similarity": neighbour.similarity,
+            "closeness": neighbour.closeness,
+            "closeness_word": neighbour.closeness_word,
             "listeners_agree": agrees,
             "same_artist": bool(neighbour.song.artist_key) and neighbour.song.artist_key in artist_keys,
         }
@@ -97,7 +113,10 @@ def why_json(why: Why, plays: Plays) -> dict[str, Any]:
         "other": why.other,
         "distance": why.distance,
         "similarity": why.similarity,
+        "closeness": why.closeness,
+        "closeness_word": why.closeness_word,
         "lead": why.lead,
+        "traits": {"shared": list(why.traits.shared), "opposed": [list(pair) for pair in why.traits.opposed]},
         "parts": None if why.fused is None else _parts_json(why.fused),
         "sentences": why.sentences(),
         "similarities": [_sound_json(sound, why, plays) for sound in why.sound.similarities],

@@ -30,6 +30,22 @@ class AspectOut(BaseModel):
     squared: float
 
 
+class TraitsOut(BaseModel):
+    """Words for the sound of two songs."""
+
+    shared: list[str] = Field(description="What holds for both, what holds for fewest other songs first.")
+    opposed: list[tuple[str, str]] = Field(description="A word of the seed, and its opposite, of the other song.")
+
+
+class MomentOut(BaseModel):
+    """Where two songs sound most alike."""
+
+    query_start: float | None = Field(description="Second of the seed where it starts; null if there is a `reason`.")
+    other_start: float | None = Field(description="Second of the other song.")
+    seconds: float = Field(description="How long it is.")
+    reason: str = Field(description="Why it is not known, such as a missing file; empty if it is.")
+
+
 class WhyPartsOut(BaseModel):
     """The parts of a squared distance, and what both songs have in common."""
 

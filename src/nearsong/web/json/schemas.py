@@ -6,10 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from nearsong.audio.tags import TAG_FIELDS
 from nearsong.library import DEFAULT_USER
-from nearsong.web.json.reasons import OverlapOut, WhyPartsOut
+from nearsong.web.json.reasons import OverlapOut, TraitsOut, WhyPartsOut
 
 SongId = Annotated[int, Field(ge=1, le=2**62, description="Id of a song in the library.")]
 Metric = Literal["active", "native"]
+ClosenessWord = Literal["very close", "close", "loose", "far"]
 DialPosition = Annotated[
     float,
     Field(ge=-1, le=1, description="From -1, what many people play, to 1, what few play; needs a learned model."),
@@ -40,6 +41,9 @@ class SongDetail(SongOut):
     path: str
     recording_mbid: str
     size: int | None = Field(description="Bytes; null if the file is missing.")
+    bit_rate: int | None = Field(description="Kilobits in a second.")
+    sample_rate: int | None = Field(description="Samples in a second, as the file declares it.")
+    channels: int | None
     media_type: str
 
 
@@ -81,7 +85,9 @@ class NeighbourOut(BaseModel):
 
     song: SongOut
     distance: float
-    similarity: float = Field(description="1 for the same sound, 0 for the most different.")
+    similarity: float = Field(description="The share of random pairs of songs that are farther apart, 0 to 1.")
+    closeness: float = Field(description="The same on a scale that separates near songs: 1 identical, 0 farthest.")
+    closeness_word: ClosenessWord
     listeners_agree: bool | None = Field(
         description="Whether the artists share listeners, too; null if there are too few listens to tell."
     )
@@ -126,7 +132,10 @@ class WhyOut(BaseModel):
     other: str
     distance: float
     similarity: float
-    lead: str = Field(description="The reasons in one sentence; empty if the sounds below make up the distance.")
+    closeness: float
+    closeness_word: ClosenessWord
+    lead: str = Field(description="The reasons in one sentence.")
+    traits: TraitsOut
     parts: WhyPartsOut | None = Field(description="What the distance is made of; null if it is the sounds below.")
     sentences: list[str]
     similarities: list[SoundOut]
@@ -185,6 +194,14 @@ class MapOut(BaseModel):
     artist_labels: list[list[int]]
 
 
+class MapThumbnailOut(BaseModel):
+    """Some songs of the map."""
+
+    songs: int = Field(description="All songs of the map; 0 if it is not drawn yet.")
+    positions: PackedNumbers = Field(description="x and y alternating, as in the map.")
+    genre: PackedNumbers = Field(description="From 1, the most frequent first; 0 for none, and for rare ones.")
+
+
 class EstimateOut(BaseModel):
     """A mean over artists with its 95 % interval."""
 
@@ -208,6 +225,7 @@ class ScoreOut(BaseModel):
 class StoredModel(ModelRef):
     """A stored model."""
 
+    is_learned: bool = Field(description="Whether it was learned from listeners, here or where it comes from.")
     created: float
     active: bool
     score: float | None = Field(description="Held-out AUC, if it was measured.")
@@ -293,6 +311,7 @@ class StatusOut(BaseModel):
     seconds: float
     missing: int
     unreadable: int
+    set_aside: int = Field(description="Files without music, which are not compared with songs.")
     not_analysed: int
     histories: int
     listens: int = Field(description="Rows of all histories; a listen that several of them report counts once.")
@@ -312,6 +331,7 @@ class StatusOut(BaseModel):
     has_words: bool = Field(description="Whether songs can be found by words.")
     records_plays: bool = Field(description="Whether plays are recorded.")
     upload_megabytes: int
+    playlist_defaults: dict[str, float] = Field(description="Settings of a playlist that nobody changed.")
     playlist_formats: dict[str, str] = Field(description="Formats that playlists are exported in: name -> label.")
 
 

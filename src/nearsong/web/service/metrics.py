@@ -115,9 +115,8 @@ class MetricsMiddleware:
 def _route_of(scope: Scope) -> str:
     """Return the route of a request, with names for its parameters: the number of labels stays bounded."""
     path: str = scope["path"]
-    for start in ("/static", "/docs/ui"):
-        if path.startswith(start + "/"):
-            return start
+    if path.startswith("/static/"):
+        return "/static"
     if "endpoint" not in scope:
         return "other"
     for name, value in scope.get("path_params", {}).items():

@@ -21,6 +21,8 @@ from nearsong.web.json.answers import similar_batch_json
 from nearsong.web.json.map import MapAnswer
 from nearsong.web.media.converted import Conversions
 from nearsong.web.media.covers import Covers
+from nearsong.web.media.moments import SharedMoments
+from nearsong.web.media.song_lyrics import SongLyrics
 from nearsong.web.media.uploads import Uploads
 from nearsong.web.service.account_watch import AccountWatch
 from nearsong.web.service.automation.automation import Automation
@@ -86,6 +88,9 @@ class Service:
     now_playing : NowPlayingBoard
         What listeners play at the moment.
     covers : Covers
+    lyrics : SongLyrics
+    moments : SharedMoments
+        Where two songs sound most alike.
     map_answer : MapAnswer
     metrics : Metrics
     accounts : AccountWatch
@@ -105,6 +110,8 @@ class Service:
         self.writes = WriteQueue(check=self.check_caller)
         self.now_playing = NowPlayingBoard()
         self.covers = Covers(library)
+        self.lyrics = SongLyrics(library)
+        self.moments = SharedMoments(library)
         self.map_answer = MapAnswer()
         self.jobs = JobQueue(library.address)
         self.uploads = Uploads(self.settings)
@@ -181,6 +188,8 @@ class Service:
         self.uploads.close()
         self.conversions.close()
         self.covers.close()
+        self.lyrics.close()
+        self.moments.close()
         self.jobs.close()
 
     def _load_first(self) -> "Snapshot":

@@ -1,26 +1,32 @@
 // The page: navigation, views, the banner while the service does not respond. Views get `app`:
 //
 //   app.status        the last GET /status, or null              app.refreshStatus() -> status; app.events: "status"
+//   app.someStatus()  -> the last status, or the first one, which is on its way
 //   app.go(hash)      goes to another view                       app.title(text) sets the window's title
 //   app.signal        aborted when the view is left              app.fail(error) shows an error instead of the view
 //   app.heading(text, {lead, actions}) -> the head of a view with its <h1>, which is focused after navigation
 
 import { get, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
-import { startDrop } from "./core/drop.js";
+import { startDrop } from "./widgets/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
+import { openMenu } from "./widgets/menu.js";
 import { player } from "./player/player.js";
 import { startPlayerBar } from "./player/bar.js";
+import { startMediaSession } from "./player/media_session.js";
 import { rememberPlayer } from "./player/memory.js";
 import { notePlays } from "./player/plays.js";
 import { rememberRadio } from "./player/radio.js";
+import { rememberSleep } from "./player/sleep.js";
 import { enterPage, rememberScroll, restoreScroll } from "./core/scroll_memory.js";
-import { LOAD, VIEWS, parse } from "./core/router.js";
+import { LOAD, PARENTS, VIEWS, parse } from "./core/router.js";
+import { skeleton } from "./widgets/skeleton.js";
 import { startHearts } from "./songs/hearts.js";
 import { sayError } from "./core/toasts.js";
 
 const root = document.getElementById("view");
 const banner = document.getElementById("link-banner");
+const WAIT_MILLISECONDS = 150; // before a view that is not there yet is outlined
 const RETRY_MILLISECONDS = [1000, 2000, 4000, 8000, 15000];
 
 let leave = null;
@@ -28,6 +34,7 @@ let controller = new AbortController();
 let first = true;
 let visit = 0;
 let missed = false;
+let firstStatus = null;
 
 const app = {
   status: null,
@@ -50,6 +57,9 @@ const app = {
       actions && h("div", { class: "cluster" }, actions),
     );
   },
+  async someStatus() {
+    return app.status || firstStatus || app.refreshStatus();
+  },
   async refreshStatus() {
     app.status = await get("/status");
     app.events.dispatchEvent(new Event("status"));
@@ -57,8 +67,8 @@ const app = {
   },
   fail(error) {
     if (isAbort(error)) return;
-    // the library view shows how to start
-    if (error?.type?.endsWith("empty-library") && parse(location.hash)?.name !== "library") return app.go("#/");
+    // home shows how to start
+    if (error?.type?.endsWith("empty-library") && parse(location.hash)?.name !== "home") return app.go("#/");
     if (error?.name !== "ApiError") console.error(error);
     const missing = error?.status === 404;
     const silent = error?.status === 0;
@@ -80,7 +90,7 @@ const app = {
           !missing && again,
           h(
             "a",
-            { class: missing ? "button" : "button quiet", href: lists ? "#/playlists" : "#/" },
+            { class: missing ? "button" : "button quiet", href: lists ? "#/playlists" : "#/library" },
             lists ? "Go to playlists" : "Go to library",
           ),
         ),
@@ -104,7 +114,8 @@ async function route() {
   leave = null;
   mark(found?.name);
   if (!found) return app.fail({ name: "ApiError", status: 404, detail: "This page does not exist." });
-  const waits = setTimeout(() => root.setAttribute("aria-busy", "true"), 150);
+  const before = root.firstElementChild;
+  const waits = setTimeout(() => wait(before), WAIT_MILLISECONDS);
   try {
     const view = await load(found.name);
     if (signal.aborted) return;
@@ -122,6 +133,18 @@ async function route() {
       settle();
     }
   }
+}
+
+/** Ask for the status once for the page and its first view; after a failure the view that needs it asks again. */
+function askFirstStatus() {
+  firstStatus = app.refreshStatus();
+  firstStatus.catch(() => (firstStatus = null));
+}
+
+/** Say that a view is on its way; what was there before it gives way to an outline. */
+function wait(before) {
+  root.setAttribute("aria-busy", "true");
+  if (root.firstElementChild === before) replace(root, skeleton("head", 1), skeleton("rows", 8));
 }
 
 /** The module of a view. If it cannot be loaded, the error is that of the service, if it has one. */
@@ -146,20 +169,36 @@ function settle() {
 }
 
 function mark(name) {
-  const shown = name === "song" ? "library" : name;
+  const shown = PARENTS[name] || name;
   for (const item of document.querySelectorAll("#nav-list a, #account-link")) {
     if (item.dataset.view === shown) item.setAttribute("aria-current", "page");
     else item.removeAttribute("aria-current");
   }
+  const isBehind = VIEWS.some((view) => view.name === shown && !view.tab);
+  document.getElementById("nav-more").classList.toggle("is-current", isBehind);
 }
 
 function drawShell() {
+  const behind = VIEWS.filter((view) => !view.tab).map((view) => ({ ...view, href: view.hash }));
+  const more = h(
+    "button",
+    {
+      id: "nav-more",
+      type: "button",
+      "aria-label": "More views",
+      "aria-haspopup": "menu",
+      "aria-expanded": false,
+      on: { click: () => openMenu(more, behind) },
+    },
+    icon("more"),
+    h("span", { class: "nav-short", "aria-hidden": true }, "More"),
+  );
   replace(
     document.getElementById("nav-list"),
     VIEWS.map((view) =>
       h(
         "li",
-        {},
+        { class: view.tab ? null : "nav-rest" },
         h(
           "a",
           { href: view.hash, dataset: { view: view.name } },
@@ -169,6 +208,7 @@ function drawShell() {
         ),
       ),
     ),
+    h("li", { class: "nav-more" }, more),
   );
   const toggle = document.getElementById("theme-toggle");
   toggle.append(icon("system"), icon("sun"), icon("moon"));
@@ -221,16 +261,18 @@ function watchLink() {
   });
 }
 
+askFirstStatus();
 drawShell();
 watchLink();
 startPlayerBar();
+startMediaSession();
 rememberPlayer();
 rememberRadio();
+rememberSleep();
 notePlays(app);
 startHearts(app);
 rememberScroll();
 startKeys(player);
 startDrop(app);
 window.addEventListener("hashchange", route);
-app.refreshStatus().catch(() => {});
 route();

@@ -11,6 +11,8 @@
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
 //   An AbortError is passed on: isAbort(error).
 
+import { forget } from "./storage.js";
+
 export const ROOT = "/api/v1";
 
 export class ApiError extends Error {
@@ -78,6 +80,7 @@ function problem(status, text, retryAfter) {
 export async function signOut() {
   const answer = await fetch("/logout", { method: "POST", redirect: "manual" }).catch(() => Promise.reject(gone()));
   if (answer.type !== "opaqueredirect") throw problem(answer.status, await answer.text());
+  forget(); // what one listener queued is not for the next
   location.replace("/login");
 }
 

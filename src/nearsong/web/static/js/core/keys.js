@@ -13,11 +13,15 @@ const HELP = [
   [["Shift", "←"], "10 seconds back"],
   [["M"], "Mute"],
   [["H"], "Heart the song that plays"],
-  [["Q"], "Show the queue"],
+  [["Q"], "Show or hide the queue"],
+  [["F"], "Now playing, large"],
+  [["S"], "Shuffle"],
+  [["R"], "Repeat: off, all, one"],
+  [["Alt", "↑"], "or", ["↓"], "Move the row of a queue or playlist"],
   [["/"], "Search the library"],
   [["↑"], "or", ["↓"], "Next or previous row in a list"],
   [["Enter"], "Play the song or open the link"],
-  [["Esc"], "Close"],
+  [["Esc"], "Close what was opened last"],
   [["?"], "This list"],
 ];
 
@@ -37,6 +41,9 @@ const actions = (player) => ({
   },
   h: () => document.getElementById("player-heart")?.click(),
   q: () => document.getElementById("queue-toggle")?.click(),
+  f: () => document.getElementById("open-now-playing")?.click(),
+  s: () => document.getElementById("shuffle")?.click(),
+  r: () => document.getElementById("repeat")?.click(),
 });
 
 export function startKeys(player) {
@@ -65,11 +72,17 @@ export function startKeys(player) {
 }
 
 function search() {
+  const close = document.getElementById("close-now-playing");
+  if (close?.offsetParent) {
+    // the large view covers the field, and closes by going back
+    window.addEventListener("popstate", () => setTimeout(search), { once: true });
+    return close.click();
+  }
   const field = document.getElementById("search");
   if (field) {
     field.focus();
     field.select();
-  } else location.hash = "#/?focus=search";
+  } else location.hash = "#/library?focus=search";
 }
 
 export function showHelp() {

@@ -1,6 +1,6 @@
 // The card of the selected song, and the tip of the song under the mouse.
 //
-//   songCard(stage, {close, parts(row) -> {cover, actions}}) -> {node, show(row)}
+//   songCard(stage, {close, parts(row) -> {cover, actions}}) -> {node, show(row), close()}
 //   songTip(stage) -> node
 
 import { h, iconButton, replace } from "../core/dom.js";
@@ -30,7 +30,7 @@ export function songCard(stage, { close, parts }) {
     );
   }
 
-  return { node, show };
+  return { node, show, close };
 }
 
 export function songTip(stage) {

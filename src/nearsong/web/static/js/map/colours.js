@@ -39,6 +39,9 @@ const RAMP = {
 const OTHERS = { light: "#98a1ab", dark: "#727c87" };
 const NOTHING = { light: "#c3cad1", dark: "#4b545e" };
 
+/** The colours of categories 1 to 12; 0 is none of them. */
+export const categoryColours = (shade) => [OTHERS[shade], ...CATEGORIES[shade]];
+
 export const QUIET = { light: "#c9d0d6", dark: "#3b434b" };
 
 export const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));

@@ -1,6 +1,6 @@
 // The map as the API or an exported page gives it (packed columns) -> typed arrays, and a song for each row.
 
-const STEPS = 65535; // positions and similarities are whole numbers of 65,535ths
+const STEPS = 65535; // positions and closeness are whole numbers of 65,535ths
 
 /** Base64 of little-endian whole numbers, `width` bytes each -> Uint32Array. */
 export function unpack({ width, bytes }) {
@@ -37,7 +37,8 @@ export class Columns {
     this.similar = answer.similar && {
       count: answer.similar.count,
       rows: unpack(answer.similar.rows),
-      similarities: unpack(answer.similar.similarities),
+      closeness: unpack(answer.similar.closeness),
+      words: answer.similar.closeness_words, // [lowest closeness, word], the closest first
     };
     this.rowOf = new Map();
     for (let i = 0; i < this.n; i++) this.rowOf.set(this.ids[i], i);
@@ -55,12 +56,13 @@ export class Columns {
     return this.artistName(i) ? `${this.title(i)} by ${this.artistName(i)}` : this.title(i);
   }
 
-  /** The most similar songs, where the page holds them: [{row, similarity}], the most similar first. */
+  /** The most similar songs, where the page holds them: [{row, closeness, word}], the closest first. */
   neighbours(i) {
-    const { count, rows, similarities } = this.similar;
+    const { count, rows, closeness, words } = this.similar;
+    const wordOf = (value) => words.find(([lowest]) => value >= lowest)[1];
     return Array.from({ length: count }, (_, k) => i * count + k)
       .filter((at) => rows[at] < this.n)
-      .map((at) => ({ row: rows[at], similarity: similarities[at] / STEPS }));
+      .map((at) => ({ row: rows[at], closeness: closeness[at] / STEPS, word: wordOf(closeness[at] / STEPS) }));
   }
 
   /** A song in the form of the API, with the fields that the map has. */

@@ -6,7 +6,7 @@ const STEP = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDo
 /**
  * Listen on a canvas.
  *
- * on: {point(px, py, reach), leave(), tap(px, py, reach), draw(path), lasso(path), middle(), escape()}; listeners are
+ * on: {point(px, py, reach), leave(), tap(px, py, reach), draw(path), lasso(path), middle()}; listeners are
  * removed when `signal` is aborted. `gestures.lasso`: dragging draws an outline instead of moving the map.
  */
 export class Gestures {
@@ -115,7 +115,6 @@ export class Gestures {
     else if (event.key === "-" || event.key === "_") camera.look(...camera.nearer(1 / 1.4));
     else if (event.key === "0" || event.key === "Home") camera.fly(0.5, 0.5, 1);
     else if (event.key === "Enter") this.on.middle();
-    else if (event.key === "Escape") this.on.escape();
     else return;
     event.preventDefault();
     event.stopPropagation();

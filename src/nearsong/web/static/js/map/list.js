@@ -3,10 +3,12 @@
 //   songPanel(stage, {open(row), verb, similar(row)}) -> {node, toggle, show(on)}
 //     toggle   button that opens and closes the list on narrow screens
 //     verb     what pressing a row does: "Play"
-//     similar  row -> [{row, similarity}] of the selected song, or null to list the songs in view
+//     similar  row -> [{row, closeness, word}] of the selected song, or null to list the songs in view
 
 import { button, h, iconButton, replace } from "../core/dom.js";
-import { count, percent } from "../core/format.js";
+import { onEscape } from "../core/escape.js";
+import { count } from "../core/format.js";
+import { closenessMark } from "../songs/closeness.js";
 
 const MAX_ROWS = 50;
 const IDLE_MILLISECONDS = 160; // the map must rest this long before its songs are listed
@@ -14,7 +16,10 @@ const IDLE_MILLISECONDS = 160; // the map must rest this long before its songs a
 export function songPanel(stage, { open, verb, similar = () => null }) {
   let timer = 0;
   const isOpen = () => node.classList.contains("is-open");
+  let release = () => {};
   const show = (on) => {
+    release();
+    if (on && toggle.offsetParent) release = onEscape(() => show(false)); // it lies over the map
     node.classList.toggle("is-open", on);
     toggle.setAttribute("aria-expanded", String(on));
     if (toggle.offsetParent) (on ? close : toggle).focus({ preventScroll: true });
@@ -37,20 +42,13 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
     list,
     more,
   );
-  node.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !isOpen()) return;
-    event.stopPropagation();
-    show(false);
-  });
-
   function press(row) {
     if (isOpen()) show(false);
     open(row);
   }
 
-  function item({ row, similarity }) {
+  function item({ row, closeness, word = "" }) {
     const { columns, colours } = stage;
-    const note = similarity === undefined ? "" : percent(similarity);
     const hover = (on) => () => stage.hover(on ? row : -1);
     const on = {
       click: () => press(row),
@@ -59,7 +57,7 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
       pointerleave: hover(false),
       blur: hover(false),
     };
-    const label = `${verb} ${columns.fullName(row)}${note && `, ${note} similar`}`;
+    const label = `${verb} ${columns.fullName(row)}${word && `, ${word}`}`;
     return h(
       "li",
       {},
@@ -73,7 +71,7 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
           h("span", { class: "ellipsis", dir: "auto" }, columns.title(row)),
           h("span", { class: "muted small-text ellipsis", dir: "auto" }, columns.artistName(row)),
         ),
-        note && h("span", { class: "map-row-note number muted" }, note),
+        word && h("span", { class: "map-row-note muted" }, closenessMark({ closeness, closeness_word: word })),
       ),
     );
   }
@@ -118,6 +116,9 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
   };
   for (const name of ["view", "colours"]) stage.addEventListener(name, soon);
   for (const name of ["chosen", "selected"]) stage.addEventListener(name, () => stage.colours && draw());
-  stage.signal.addEventListener("abort", () => clearTimeout(timer));
+  stage.signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    release();
+  });
   return { node, toggle, show };
 }

@@ -1,20 +1,26 @@
-// The map itself: two canvases (points and overlay), the camera, and the selection. Redraws on changes only.
+// The map itself: a picture (points and labels), marks over it, the camera, and the selection. Redraws on changes only.
 //
 //   new Stage(columns, signal) -> .node; .camera; .grid
 //   stage.setKind("genre" | "artist" | "plays"), stage.setFocus(class or null), stage.choose(rows, outline)
 //   stage.select(row), stage.hover(row), stage.setPlaying(row), stage.lassoOn = true, stage.resize(), stage.close()
 //   stage.covered() -> boxes without labels; stage.edges() -> {left, top, right, bottom} margins of the whole map
-//   Fires "view" (camera moved), "colours", "selected", "chosen" (by lasso or list), "lasso" (on or off), "escape",
+//   Fires "view" (camera moved), "colours", "selected", "chosen" (by lasso or list), "lasso" (on or off),
 //   "tap" (detail: row or -1), "hover" (detail: {row, px, py})
 
-import { h } from "../core/dom.js";
+import { h, replace } from "../core/dom.js";
 import { Camera } from "./camera.js";
 import { colouring, QUIET, rgb, theme } from "./colours.js";
-import { glPainter } from "./gl.js";
+import { glPainter } from "./drawing/gl.js";
 import { Grid } from "./grid.js";
 import { Gestures } from "./gestures.js";
-import { Overlay } from "./overlay.js";
-import { PlainPainter } from "./plain.js";
+import { HeldPicture } from "./drawing/held.js";
+import { Labels } from "./drawing/labels.js";
+import { Marks } from "./drawing/marks.js";
+import { PlainPainter } from "./drawing/plain.js";
+
+const MAX_REDRAWN_POINTS = 2000; // without a graphics card; more are drawn when the map rests (drawing/held.js)
+
+const STALE = ["marks", "moved", "anew"]; // what is to be drawn, the least first
 
 const tell = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
 
@@ -26,7 +32,7 @@ export class Stage extends EventTarget {
       signal,
       density: 1,
       waiting: 0,
-      dirty: false,
+      stale: "anew",
       covered: () => [],
       edges: () => ({}),
     });
@@ -34,32 +40,36 @@ export class Stage extends EventTarget {
     Object.assign(this, { selected: -1, hovered: -1, playing: -1 });
     this.camera = new Camera(columns.n);
     this.camera.changed = () => {
-      this.redraw();
+      this.redraw("moved");
       tell(this, "view");
     };
     this.grid = new Grid(columns.x, columns.y);
     this.points = h("canvas", { class: "map-points", "aria-hidden": true });
-    this.over = h("canvas", {
-      class: "map-over",
-      id: "map-canvas",
-      tabindex: "0",
-      role: "application",
-      "aria-roledescription": "map",
-    });
-    this.node = h("div", { class: "map-stage" }, this.points, this.over);
+    this.marks = new Marks(columns, this.camera);
+    this.over = h(
+      "div",
+      { class: "map-over", id: "map-canvas", tabindex: "0", role: "application", "aria-roledescription": "map" },
+      this.marks.nodes,
+    );
+    this.names = h("canvas", { class: "map-names", "aria-hidden": true });
+    this.picture = h("div", { class: "map-picture" }, this.points, this.names);
+    this.node = h("div", { class: "map-stage" }, this.picture, this.over);
     this.painter = glPainter(this.points, columns, () => this.recolour());
     if (!this.painter) {
       // a canvas with a WebGL context has no 2D one
       this.points = h("canvas", { class: "map-points", "aria-hidden": true });
-      this.node.firstChild.replaceWith(this.points);
+      this.names = this.points; // one layer less to put together for every frame
+      replace(this.picture, this.points);
       this.painter = new PlainPainter(this.points, columns);
     }
+    const held = this.painter.name === "canvas" && columns.n > MAX_REDRAWN_POINTS;
+    this.held = held ? new HeldPicture(this.picture, () => this.redraw("anew")) : null;
     this.node.dataset.painter = this.painter.name;
-    this.overlay = new Overlay(this.over, columns, this.camera, this.grid);
+    this.labels = new Labels(this.names, columns, this.camera, this.grid, { alone: this.names !== this.points });
     this.camera.anchor = () => this.middleSong();
     this.gestures = new Gestures(this.over, this.camera, this.handlers(), signal);
-    this.watch();
     this.readLook();
+    this.watch();
   }
 
   set lassoOn(on) {
@@ -78,10 +88,9 @@ export class Stage extends EventTarget {
         tell(this, "tap", row(px, py, reach));
       },
       middle: () => tell(this, "tap", row(...this.camera.centre, Math.max(this.camera.width, this.camera.height))),
-      escape: () => tell(this, "escape"),
       draw: (path) => {
         this.drawing = path;
-        this.redraw(false);
+        this.redraw("marks");
       },
       lasso: (path) => this.lasso(path),
     };
@@ -102,12 +111,26 @@ export class Stage extends EventTarget {
       sizes.disconnect();
       this.close();
     });
+    this.loadFont();
+  }
+
+  /** Draw the names again once the page's font is there: a canvas does not ask for it by itself. */
+  async loadFont() {
+    const { font, strong } = this.look;
+    const letters = [...this.columns.genres, ...this.columns.artists].join("").slice(0, 10_000);
+    const loads = [400, strong].map((weight) => document.fonts.load(`${weight} 12px ${font}`, `A${letters}`));
+    await Promise.allSettled(loads); // without it, the next font of the list is used
+    if (this.signal.aborted) return;
+    this.labels.forget();
+    this.redraw();
   }
 
   readLook() {
     const style = getComputedStyle(document.documentElement);
     const value = (name) => style.getPropertyValue(name).trim();
     this.look = {
+      font: value("--font"),
+      strong: value("--strong"),
       ink: value("--ink"),
       paper: value("--map-paper") || value("--bg"),
       mark: value("--accent"),
@@ -151,19 +174,19 @@ export class Stage extends EventTarget {
 
   select(row) {
     this.selected = row;
-    this.redraw(false);
+    this.redraw(); // its title is a label
     tell(this, "selected");
   }
 
   setPlaying(row) {
     this.playing = row;
-    this.redraw(false);
+    this.redraw("marks");
   }
 
   hover(row, px = 0, py = 0) {
     if (row !== this.hovered) {
       this.hovered = row;
-      this.redraw(false);
+      this.redraw("marks");
     }
     this.over.classList.toggle("is-song", row >= 0);
     tell(this, "hover", { row, px, py });
@@ -220,8 +243,9 @@ export class Stage extends EventTarget {
     tell(this, "colours");
   }
 
-  redraw(points = true) {
-    this.dirty ||= points;
+  /** what: "marks" alone, "moved" (a held picture may be moved instead), or "anew". */
+  redraw(what = "anew") {
+    this.stale = STALE.indexOf(what) > STALE.indexOf(this.stale) ? what : this.stale;
     if (this.waiting || this.signal.aborted) return;
     this.waiting = requestAnimationFrame(() => this.draw());
   }
@@ -229,35 +253,38 @@ export class Stage extends EventTarget {
   draw() {
     this.waiting = 0;
     if (this.signal.aborted || !this.colours) return;
-    const { look, density, camera } = this;
-    if (this.dirty) this.painter.draw(camera, density, rgbOf(look.paper));
-    this.dirty = false;
-    this.overlay.draw(
-      { ...look, density },
-      {
-        kind: this.kind,
-        focus: this.focus,
-        standsOut: (i) => this.standsOut(i),
-        selected: this.selected,
-        hovered: this.hovered,
-        playing: this.playing,
-        outline: this.outline,
-        drawing: this.drawing,
-        covered: this.covered(),
-      },
-    );
+    const { look, density, camera, held, stale } = this;
+    this.stale = "marks";
+    if (stale === "anew" || (stale === "moved" && !held?.carry(camera))) this.drawPicture();
+    this.marks.draw({ ...look, density }, this);
+  }
+
+  drawPicture() {
+    const { look, density, camera, held } = this;
+    const [left, top] = held ? [held.left, held.top] : [0, 0];
+    const [ax, bx, ay, by] = camera.affine;
+    const affine = [ax, bx + left, ay, by + top].map((value) => value * density);
+    this.painter.draw(affine, camera.radius * density, rgbOf(look.paper));
+    this.labels.draw({ ...look, density, left, top }, this);
+    held?.drawn(camera);
   }
 
   resize() {
     const box = this.node.getBoundingClientRect();
     if (!box.width || !box.height) return;
     this.density = Math.min(devicePixelRatio || 1, 2);
-    const across = Math.round(box.width * this.density);
-    const down = Math.round(box.height * this.density);
-    if (this.points.width !== across || this.points.height !== down) {
-      for (const canvas of [this.points, this.over]) Object.assign(canvas, { width: across, height: down });
-      this.dirty = true;
-    }
+    const [width, height, left, top] = this.held?.resize(box.width, box.height) ?? [box.width, box.height, 0, 0];
+    const fit = (canvas, across, down) => {
+      const size = { width: Math.round(across * this.density), height: Math.round(down * this.density) };
+      if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
+    };
+    for (const [name, value] of Object.entries({ left: -left, top: -top, width, height }))
+      this.picture.style.setProperty(name, `${value}px`);
+    this.picture.style.setProperty("transform-origin", `${left}px ${top}px`);
+    fit(this.points, width, height);
+    fit(this.names, width, height);
+    fit(this.marks.canvas, box.width, box.height);
+    this.stale = "anew";
     this.camera.fit(box.width, box.height, this.edges());
     this.draw(); // at once: resizing clears a canvas
   }
@@ -265,6 +292,7 @@ export class Stage extends EventTarget {
   close() {
     this.camera.stop();
     cancelAnimationFrame(this.waiting);
+    this.held?.stop();
     this.painter.close();
   }
 }

@@ -7,12 +7,13 @@
 //              open(row, stage)      a song was pressed on the map or in the list
 //              card({row, stage, showList}) -> {cover, actions} of the card of the selected song
 //              lasso(rows, stage) -> buttons for songs that were selected with the lasso
-//              similar(row) -> [{row, similarity}], or null
+//              similar(row) -> [{row, closeness, word}], or null
 //              notice    node at the top right
 //              onSelect(row)         the selected song has changed; -1: none
 //   start(row): to be called once `nodes` are on the page; row: the song to show, or undefined
 
 import { announce, h, icon, iconButton } from "../core/dom.js";
+import { onEscape } from "../core/escape.js";
 import { count } from "../core/format.js";
 import { songPicker } from "../songs/picker.js";
 import { songCard, songTip } from "./card.js";
@@ -45,11 +46,13 @@ export function mapView(columns, options) {
     announce(columns.fullName(row));
   }
 
-  function escape() {
-    if (stage.chosen.size || stage.outline.length) clear();
-    else if (stage.focus) stage.setFocus(null);
-    else select(-1);
-  }
+  // what Esc takes back, the first first: [whether it is there, how]
+  const taken = [
+    [() => stage.gestures.lasso, () => lasso.set(false)],
+    [() => stage.chosen.size > 0 || stage.outline.length > 0, clear],
+    [() => stage.selected >= 0, () => card.close()],
+    [() => stage.focus !== null, () => stage.setFocus(null)],
+  ];
 
   const list = songPanel(stage, { verb, similar: options.similar, open: (row) => select(row, { open: true }) });
   const card = songCard(stage, {
@@ -69,7 +72,7 @@ export function mapView(columns, options) {
   stage.over.setAttribute("aria-label", `Map of ${count(columns.n, "song")}`);
   stage.over.setAttribute("aria-describedby", "map-keys");
   stage.addEventListener("tap", ({ detail: row }) => select(row, { open: row >= 0 }));
-  stage.addEventListener("escape", escape);
+  closeByEscape(stage, taken);
   stage.addEventListener("chosen", () => {
     if (!stage.chosen.size) return;
     select(-1);
@@ -89,12 +92,12 @@ export function mapView(columns, options) {
         { class: "map-overlay" },
         h("div", { class: "map-search" }, icon("search"), search.node),
         notice,
-        colours,
         tools(stage, lasso.node, list.toggle),
         h("div", { class: "map-foot" }, card.node, selection),
       ),
       songTip(stage),
     ),
+    colours,
     list.node,
   ];
   const start = (row) => {
@@ -108,6 +111,23 @@ const keysHelp = (verb) =>
   "Arrow keys move the map, plus and minus zoom, 0 shows all of it, " +
   `Enter: ${verb.toLowerCase()} the song in the centre. The songs in view are listed after the map.`;
 
+/** Let Esc take back one thing after the other, as long as there is one. */
+function closeByEscape(stage, taken) {
+  let release = null;
+  const first = () => taken.find(([isThere]) => isThere());
+  const watch = () => {
+    if (first()) release ??= onEscape(step);
+    else release = void release?.();
+  };
+  const step = () => {
+    release = null;
+    first()?.[1]();
+    watch();
+  };
+  for (const name of ["lasso", "chosen", "selected", "colours"]) stage.addEventListener(name, watch);
+  stage.signal.addEventListener("abort", () => release?.());
+}
+
 /** Move to a song, so that the card does not cover it. */
 function flyTo(stage, row, card) {
   const { camera, columns } = stage;
@@ -119,19 +139,21 @@ function flyTo(stage, row, card) {
 
 function fitToWindow(stage, colours) {
   const wide = matchMedia("(min-width: 721px)");
-  colours.open = wide.matches;
+  const beside = matchMedia("(min-width: 1101px)"); // legend and list have a column of their own
+  colours.open = beside.matches;
   stage.covered = () => {
     const box = stage.node.getBoundingClientRect();
-    return [...stage.node.parentElement.querySelectorAll(COVERING)]
+    return [...stage.node.closest(".map-view").querySelectorAll(COVERING)]
       .filter((part) => part.offsetParent && !part.hidden)
       .map((part) => part.getBoundingClientRect())
       .map((part) => [part.left - box.left, part.top - box.top, part.right - box.left, part.bottom - box.top]);
   };
   stage.edges = () =>
     wide.matches
-      ? { left: colours.open ? colours.offsetWidth + 20 : 16, top: 8, right: 64, bottom: 16 }
+      ? { left: colours.open && !beside.matches ? colours.offsetWidth + 20 : 16, top: 24, right: 64, bottom: 16 }
       : { left: 8, top: 64, right: 8, bottom: 72 };
   colours.addEventListener("toggle", () => stage.resize());
+  beside.addEventListener("change", () => (colours.open = beside.matches), { signal: stage.signal });
   stage.setKind(kinds(stage.columns)[0]?.value ?? "plays");
   stage.resize();
 }

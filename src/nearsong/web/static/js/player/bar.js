@@ -1,36 +1,25 @@
 // The bar at the bottom: cover, names, buttons, seek and volume. Draws the state of player.js.
 
 import { announce, h, icon, iconButton, replace } from "../core/dom.js";
-import { artistOf, time, titleOf } from "../core/format.js";
+import { artistOf, titleOf } from "../core/format.js";
+import { seekBar, swap, transport } from "./controls.js";
+import { startNowPlaying, toggleNowPlaying } from "./now_playing.js";
+import { toggleOptions } from "./options.js";
 import { player } from "./player.js";
-import { closeQueue, toggleQueue } from "./queue.js";
+import { toggleQueue } from "./queue.js";
 import { radio } from "./radio.js";
+import { sleep } from "./sleep.js";
 import { cover } from "../songs/cover.js";
 import { heartButton } from "../songs/hearts.js";
-import { artistHref, artistLink, songHref } from "../songs/links.js";
+import { artistLink, songHref } from "../songs/links.js";
 
+const SWIPE_PIXELS = 40;
 const bar = document.getElementById("player");
 
 let shown = null;
-let dragging = false;
 
 const parts = {
   song: h("div", { class: "player-song" }),
-  previous: iconButton("previous", "Previous song", () => player.previous(), { id: "previous" }),
-  toggle: iconButton("play", "Play", () => player.toggle(), { id: "play-toggle", class: "icon-button player-toggle" }),
-  next: iconButton("next", "Next song", () => player.next(), { id: "next" }),
-  now: h("span", { class: "player-time number", "aria-hidden": true }, "0:00"),
-  seek: h("input", {
-    class: "slider",
-    id: "seek",
-    type: "range",
-    min: 0,
-    max: 100,
-    step: 1,
-    value: 0,
-    "aria-label": "Position in the song",
-  }),
-  all: h("span", { class: "player-time number", "aria-hidden": true }, "0:00"),
   mute: iconButton(
     "volume",
     "Mute",
@@ -55,6 +44,12 @@ const parts = {
     icon("radio"),
     h("span", {}, "Radio"),
   ),
+  options: iconButton("sliders", "Playback options", () => toggleOptions(parts.options), {
+    id: "options-toggle",
+    title: "Sleep timer, crossfade, loudness",
+    "aria-expanded": false,
+    "aria-haspopup": "dialog",
+  }),
   queue: iconButton("queue", "Queue", () => toggleQueue(), {
     id: "queue-toggle",
     "aria-expanded": false,
@@ -63,32 +58,42 @@ const parts = {
 };
 
 export function startPlayerBar() {
+  const volume = h("div", { class: "player-volume" }, parts.mute, parts.volume);
   replace(
     bar,
     parts.song,
-    h(
-      "div",
-      { class: "player-middle" },
-      h("div", { class: "player-buttons" }, parts.previous, parts.toggle, parts.next),
-      h("div", { class: "player-seek" }, parts.now, parts.seek, parts.all),
-    ),
-    h("div", { class: "player-right" }, h("div", { class: "player-volume" }, parts.mute, parts.volume), parts.queue),
+    h("div", { class: "player-middle" }, transport(), seekBar()),
+    h("div", { class: "player-right" }, volume, parts.options, parts.queue),
   );
-  parts.seek.addEventListener("input", () => {
-    dragging = true;
-    paintSeek(Number(parts.seek.value));
-  });
-  parts.seek.addEventListener("change", () => {
-    dragging = false;
-    player.seek(Number(parts.seek.value));
-  });
   parts.volume.addEventListener("input", () => {
     player.volume = Number(parts.volume.value) / 100;
   });
+  watchSwipe();
+  startNowPlaying();
   player.addEventListener("change", draw);
   player.addEventListener("time", drawTime);
-  document.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && closeQueue());
+  sleep.addEventListener("change", drawSleep);
   draw();
+  drawSleep();
+}
+
+/** A finger that moves up on the song opens the large view. */
+function watchSwipe() {
+  let from = null;
+  parts.song.addEventListener(
+    "touchstart",
+    (event) => {
+      from = event.touches[0].clientY;
+    },
+    { passive: true },
+  );
+  parts.song.addEventListener("touchend", (event) => {
+    if (from !== null && from - event.changedTouches[0].clientY > SWIPE_PIXELS) {
+      event.preventDefault(); // no click besides
+      toggleNowPlaying(true);
+    }
+    from = null;
+  });
 }
 
 function draw() {
@@ -97,13 +102,10 @@ function draw() {
   document.body.classList.toggle("has-player", Boolean(song));
   if (!song) return;
   if (song !== shown) drawSong(song);
-  const playing = player.playing;
-  bar.classList.toggle("is-playing", playing);
+  bar.classList.toggle("is-playing", player.playing);
   parts.radio.hidden = !radio.on;
   parts.radio.title = radio.on ? `Radio: ${radio.name}` : "";
-  swap(parts.toggle, playing ? "pause" : "play", playing ? "Pause" : "Play");
   swap(parts.mute, player.muted ? "muted" : "volume", player.muted ? "Unmute" : "Mute");
-  parts.next.disabled = player.index + 1 >= player.queue.length;
   const level = player.muted ? 0 : Math.round(player.volume * 100);
   parts.volume.value = level;
   parts.volume.style.setProperty("--part", `${level}%`);
@@ -119,11 +121,25 @@ function drawSong(song) {
         { class: "player-title ellipsis", id: "player-title", href: songHref(song.id), title: titleOf(song) },
         titleOf(song),
       );
-  const artist = song.src ? h("span", {}, song.artist) : artistLink(song.artist);
-  if (!song.src) artist.href = artistHref(song.artist);
+  const artist = song.src ? h("span", {}, song.artist) : artistLink(song);
+  const large = h(
+    "button",
+    {
+      class: "player-cover",
+      id: "open-now-playing",
+      type: "button",
+      title: "Now playing",
+      "aria-label": "Open now playing",
+      "aria-haspopup": "dialog",
+      on: { click: () => toggleNowPlaying() },
+    },
+    cover(song, 52, { eager: true }),
+    h("span", { class: "player-cover-sign" }, icon("up")),
+  );
+  const held = document.activeElement?.id === "open-now-playing";
   replace(
     parts.song,
-    cover(song, 52, { eager: true }),
+    large,
     h(
       "div",
       { class: "player-names" },
@@ -132,32 +148,19 @@ function drawSong(song) {
     ),
     heartButton(song, { id: "player-heart" }),
   );
+  if (held) large.focus({ preventScroll: true });
   if (shown) announce(`Now: ${titleOf(song)} by ${artistOf(song)}`);
   shown = song;
-  dragging = false;
-}
-
-function swap(node, name, label) {
-  if (node.getAttribute("aria-label") === label) return;
-  node.setAttribute("aria-label", label);
-  replace(node, icon(name));
 }
 
 function drawTime() {
   const length = player.duration;
-  const whole = Math.max(1, Math.round(length));
-  if (Number(parts.seek.max) !== whole) parts.seek.max = whole;
-  parts.all.textContent = time(length);
-  const loaded = length ? Math.min(1, player.buffered / length) : 0;
-  parts.seek.style.setProperty("--loaded", `${100 * loaded}%`);
   bar.style.setProperty("--played", `${length ? (100 * player.position) / length : 0}%`);
-  if (!dragging) paintSeek(player.position);
 }
 
-function paintSeek(position) {
-  const length = player.duration;
-  if (!dragging) parts.seek.value = Math.round(position);
-  parts.now.textContent = time(position);
-  parts.seek.style.setProperty("--part", `${length ? (100 * position) / length : 0}%`);
-  parts.seek.setAttribute("aria-valuetext", `${time(position)} of ${time(length)}`);
+function drawSleep() {
+  const { minutes } = sleep;
+  const words = minutes === "song" ? "stops after this song" : `sleeps in ${minutes} min`;
+  swap(parts.options, minutes === null ? "sliders" : "moon", `Playback options${minutes === null ? "" : `: ${words}`}`);
+  parts.options.classList.toggle("is-on", minutes !== null);
 }

@@ -1,130 +1,191 @@
-// The current song and the queue. One <audio> element for all views; bar.js draws it.
+// The current song and the queue, for all views; bar.js and now_playing.js draw it.
 //
-//   player.play(songs, index = 0, {more})   replaces the queue and plays; more() -> Promise of further songs
+//   player.play(songs, {start = 0, shuffle, more, from})   replaces the queue and plays
+//       shuffle  true: in random order, from anywhere unless `start` is given; false: in this order; else as before
+//       more     () -> Promise of further songs, at the end of a long list
+//       from     {label, href} or a label: what the songs are, shown in the queue
 //   player.playNow(song)            plays at once; the queue continues after it
-//   player.restore(songs, index, position)   restores the queue after a reload, paused
+//   player.playNext(songs)          one or several after the current song (starts if nothing plays)
+//   player.add(songs)               one or several at the end (starts if nothing plays)
+//   player.snapshot() -> {songs, index, position, plain, byHand, shuffle, repeat, from, more, playing}
+//   player.restore(snapshot)        as it was then, paused
 //   player.follow(more)             from now on `more` fills the end of the queue; null: nothing does
+//   player.branch({more, from})     the current song plays on; `more` replaces what came after it
 //   player.setNext(songs)           replaces what comes after the current song
-//   player.playNext(song)           after the current song (starts if nothing plays)
-//   player.add(songs)               at the end (starts if nothing plays)
-//   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index), .remove(index), .clearNext()
-//   player.current (song or null), .more, .playing, .queue, .index, .position, .duration, .buffered, .volume (0..1),
-//   .muted
+//   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index)
+//   player.remove(index), .move(from, to), .clearNext()
+//   player.current (song or null), .queue, .index, .from, .more, .playing, .position, .duration, .buffered
+//   player.shuffle, .repeat ("off", "all", "one"), .volume (0..1), .muted, .stopAfter (stops after this song)
+//   player.dim: 0..1, how much of the volume a sleep timer leaves
 //   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
 //   "listened" (detail {song, seconds}: half of a song or four minutes of it were played),
-//   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played)
+//   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played),
+//   "replaced" (detail: snapshot of the queue that play() or branch() has replaced),
+//   "stopped" (it stopped after the song, as stopAfter had it)
 //   isCurrent(song) -> whether it is the current song.
 //
 // A song is as in the API (id, title, artist, ...). An uploaded file has `src`, a blob: address, to play from.
 
-import { get, link, songUrl } from "../core/api.js";
+import { get, link } from "../core/api.js";
 import { apart, titleOf } from "../core/format.js";
-import { ListenMeter } from "./listen_meter.js";
+import { preferences } from "../core/preferences.js";
 import { say } from "../core/toasts.js";
+import { Engine } from "./engine.js";
+import { Order, REPEATS } from "./order.js";
 
-const MEMORY = "nearsong.volume";
 const MAX_FAILURES = 5; // in a row before playback stops
+const RESTART_SECONDS = 3; // "previous" goes to the start of the song after so much of it
+
+const listOf = (songs) => (Array.isArray(songs) ? songs : [songs]);
 
 class Player extends EventTarget {
-  queue = [];
-  index = -1;
-  #audio = new Audio();
-  #meter = new ListenMeter(this.#audio, {
-    length: () => this.duration,
-    onListen: (song, seconds) => this.dispatchEvent(new CustomEvent("listened", { detail: { song, seconds } })),
-  });
+  from = null; // {label, href} of what is played
+  #engine = new Engine();
+  #order = new Order();
   #failures = 0;
   #hush = () => {}; // closes the last error message
-  #wanted = false; // whether it should play, possibly still loading
   #more = null; // loads the rest of a long list
   #filling = null; // {more, done}: it is being loaded
+  #stopAfter = false;
+  #byHand = new Set(); // songs that the listener queued or moved
 
   constructor() {
     super();
-    const audio = this.#audio;
-    audio.preload = "auto";
-    audio.volume = storedVolume();
-    for (const name of ["play", "pause", "volumechange", "waiting", "playing"])
-      audio.addEventListener(name, () => this.#tell());
-    for (const name of ["timeupdate", "durationchange", "progress", "seeked"]) {
-      audio.addEventListener(name, () => this.dispatchEvent(new Event("time")));
-    }
-    audio.addEventListener("playing", () => {
-      this.#failures = 0;
+    const engine = this.#engine;
+    const takePreferences = () => {
+      engine.crossfade = preferences.get("crossfade");
+      engine.gain = preferences.get("gain");
+    };
+    engine.volume = preferences.get("volume");
+    takePreferences();
+    preferences.addEventListener("change", takePreferences);
+    engine.addEventListener("state", () => {
+      if (engine.playing && engine.deck.position > 0) this.#failures = 0;
+      this.#tell();
     });
-    audio.addEventListener("ended", () => this.#ended());
-    audio.addEventListener("error", () => this.#failed());
-    audio.addEventListener("volumechange", () => store(MEMORY, String(audio.volume)));
-    this.#mediaKeys();
+    engine.addEventListener("time", () => this.dispatchEvent(new Event("time")));
+    engine.addEventListener("listened", ({ detail }) => this.#send("listened", detail));
+    engine.addEventListener("followed", () => this.#followed());
+    engine.addEventListener("ended", () => this.#ended());
+    engine.addEventListener("failed", () => this.#failed());
   }
 
+  get queue() {
+    return this.#order.songs;
+  }
+  get index() {
+    return this.#order.index;
+  }
+  get plain() {
+    return this.#order.plain;
+  }
   get current() {
-    return this.queue[this.index] || null;
+    return this.#order.current;
   }
   get more() {
     return this.#more;
   }
   get playing() {
-    return this.#wanted && !this.#audio.paused;
+    return this.#engine.playing;
   }
   get position() {
-    return this.#audio.currentTime || 0;
+    return this.#engine.deck.position;
   }
   get duration() {
-    return Number.isFinite(this.#audio.duration) ? this.#audio.duration : this.current?.seconds || 0;
+    return this.#engine.deck.duration;
+  }
+  get buffered() {
+    return this.#engine.deck.buffered;
   }
   get volume() {
-    return this.#audio.volume;
+    return this.#engine.volume;
   }
   set volume(level) {
-    this.#audio.volume = Math.min(1, Math.max(0, level));
-    this.#audio.muted = false;
+    this.#engine.volume = level;
+    preferences.set("volume", this.#engine.volume);
+    this.#tell();
   }
   get muted() {
-    return this.#audio.muted || this.#audio.volume === 0;
+    return this.#engine.muted;
   }
   set muted(on) {
-    this.#audio.muted = on;
+    this.#engine.muted = on;
+    this.#tell();
+  }
+  get dim() {
+    return this.#engine.dim;
+  }
+  set dim(level) {
+    this.#engine.dim = level;
+  }
+  get shuffle() {
+    return this.#order.shuffle;
+  }
+  set shuffle(on) {
+    this.#order.setShuffle(Boolean(on));
+    this.#tell();
+  }
+  get repeat() {
+    return this.#order.repeat;
+  }
+  set repeat(how) {
+    this.#order.repeat = REPEATS.includes(how) ? how : "off";
+    this.#tell();
+  }
+  get stopAfter() {
+    return this.#stopAfter;
+  }
+  set stopAfter(on) {
+    this.#stopAfter = on;
+    this.#tell();
   }
 
-  /** Up to which second the audio is buffered from the current position. */
-  get buffered() {
-    const { buffered } = this.#audio;
-    for (let i = 0; i < buffered.length; i += 1) {
-      if (buffered.start(i) <= this.position + 0.5 && buffered.end(i) >= this.position) return buffered.end(i);
-    }
-    return 0;
+  /** Whether "next" has somewhere to go. */
+  get hasNext() {
+    return this.#order.after() >= 0;
   }
 
-  play(songs, index = 0, { more = null } = {}) {
-    this.queue = [...songs];
+  play(songs, { start, shuffle, more = null, from = null } = {}) {
+    if (!songs.length) return;
+    this.#replace();
+    if (shuffle !== undefined) this.#order.shuffle = shuffle;
+    this.#order.set(songs, start ?? 0, { pinned: start !== undefined || !shuffle });
     this.#failures = 0;
     this.#more = more;
-    this.#load(index);
+    this.from = typeof from === "string" ? { label: from } : from;
+    this.#load(this.index);
   }
 
   playNow(song) {
-    this.queue.splice(this.index + 1, 0, song);
+    this.#order.insert([song], this.index + 1);
     this.#failures = 0;
     this.#load(this.index + 1);
   }
 
-  restore(songs, index, position) {
-    this.queue = [...songs];
-    this.index = index;
-    const audio = this.#audio;
-    const song = this.current;
-    this.#meter.begin(song);
-    audio.preload = "metadata"; // playback may not be resumed
-    audio.addEventListener(
-      "loadedmetadata",
-      () => {
-        if (this.current === song) audio.currentTime = position;
-      },
-      { once: true },
-    );
-    audio.src = songUrl.audio(song.id);
-    this.#describe(song);
+  branch({ more, from }) {
+    this.#replace();
+    this.#order.replaceNext([]);
+    this.from = from;
+    this.follow(more);
+  }
+
+  snapshot() {
+    const { index, position, shuffle, repeat, from, more } = this;
+    const songs = [...this.queue];
+    const plain = [...this.plain];
+    const byHand = songs.slice(index + 1).filter((song) => this.#byHand.has(song));
+    const playing = this.#engine.wanted;
+    return { songs, plain, index, position, byHand, shuffle, repeat, from, more, playing };
+  }
+
+  restore({ songs, index, position = 0, plain = null, byHand = [], shuffle, repeat, from = null, more = null }) {
+    this.#order.shuffle = Boolean(shuffle);
+    this.#order.repeat = REPEATS.includes(repeat) ? repeat : "off";
+    this.#order.restore(songs, index, plain);
+    this.#byHand = new Set(byHand);
+    this.#more = more;
+    this.from = from;
+    this.#engine.show(this.current, position);
     this.#tell();
   }
 
@@ -135,49 +196,48 @@ class Player extends EventTarget {
   }
 
   setNext(songs) {
-    this.queue.splice(this.index + 1, Infinity, ...songs);
+    this.#order.replaceNext(songs);
     this.#tell();
   }
 
-  playNext(song) {
-    this.queue.splice(this.index + 1, 0, song);
-    if (this.queue.length === 1) this.#load(0);
+  playNext(songs) {
+    const isFirst = !this.current;
+    for (const song of listOf(songs)) this.#byHand.add(song);
+    this.#order.insert(listOf(songs), this.index + 1);
+    if (isFirst) this.#load(0);
     else this.#tell();
   }
 
   add(songs) {
-    const first = this.queue.length;
-    this.queue.push(...songs);
-    if (first === 0 && songs.length) this.#load(0);
+    const isFirst = !this.current;
+    for (const song of listOf(songs)) this.#byHand.add(song);
+    this.#order.append(listOf(songs));
+    if (isFirst && this.queue.length) this.#load(0);
     else this.#tell();
   }
 
   toggle() {
     if (!this.current) return;
-    if (!this.#wanted) this.#failures = 0;
-    if (this.#audio.paused) this.#start();
+    if (!this.#engine.wanted) this.#failures = 0;
+    if (this.#engine.deck.audio.paused) this.#engine.start();
     else this.pause();
   }
 
   pause() {
-    this.#wanted = false;
-    this.#audio.pause();
+    this.#engine.pause();
   }
 
   next() {
-    if (this.index + 1 >= this.queue.length) return;
+    const to = this.#order.after();
+    if (to < 0) return;
     const song = this.current;
-    const seconds = this.#meter.earlySeconds;
-    this.#advance();
-    if (seconds !== null) this.dispatchEvent(new CustomEvent("skipped", { detail: { song, seconds } }));
-  }
-
-  #advance() {
-    if (this.index + 1 < this.queue.length) this.#load(this.index + 1);
+    const seconds = this.#engine.deck.meter.earlySeconds;
+    this.#load(to);
+    if (seconds !== null) this.#send("skipped", { song, seconds });
   }
 
   previous() {
-    if (this.position > 3 || this.index <= 0) this.seek(0);
+    if (this.position > RESTART_SECONDS || this.index <= 0) this.seek(0);
     else this.#load(this.index - 1);
   }
 
@@ -186,32 +246,38 @@ class Player extends EventTarget {
   }
 
   seek(seconds) {
-    if (!this.current) return;
-    this.#audio.currentTime = Math.min(Math.max(0, seconds), this.duration || 0);
-    this.dispatchEvent(new Event("time"));
+    if (this.current) this.#engine.seek(seconds);
   }
 
   remove(index) {
     if (index === this.index || !this.queue[index]) return;
-    this.queue.splice(index, 1);
-    if (index < this.index) this.index -= 1;
+    this.#order.remove(index);
+    this.#tell();
+  }
+
+  move(from, to) {
+    if (!this.queue[from] || !this.queue[to] || from === to) return;
+    this.#byHand.add(this.queue[from]);
+    this.#order.move(from, to);
     this.#tell();
   }
 
   clearNext() {
-    this.queue.length = this.index + 1;
+    this.#order.replaceNext([]);
     this.#more = null;
+    this.from = null;
     this.#tell();
   }
 
+  #replace() {
+    if (this.current) this.#send("replaced", this.snapshot());
+    this.#byHand = new Set();
+  }
+
   #load(index) {
-    this.index = index;
-    const song = this.current;
-    this.#meter.begin(song);
-    this.#audio.preload = "auto";
-    this.#audio.src = song.src || songUrl.audio(song.id);
-    this.#describe(song);
-    this.#start();
+    this.#order.index = index;
+    this.#engine.play(this.current);
+    this.#tell();
     this.dispatchEvent(new Event("time"));
     this.#fill();
   }
@@ -225,37 +291,55 @@ class Player extends EventTarget {
     const add = (songs) => {
       if (this.#filling === filling) this.#filling = null;
       if (this.#more !== more || !songs.length) return;
-      this.queue.push(...songs);
+      this.#order.append(songs);
       this.#tell();
     };
-    filling.done = more().catch(() => []).then(add); // tried again with the next song
+    filling.done = more()
+      .catch(() => []) // tried again with the next song
+      .then(add);
     this.#filling = filling;
     return filling.done;
   }
 
-  #start() {
-    this.#wanted = true;
-    if (this.#audio.error) this.#audio.load(); // retry after an error
-    this.#audio.play().catch((error) => {
-      if (error.name === "NotAllowedError") this.pause(); // autoplay is blocked
-    });
+  /** What starts by itself when the song ends: its index, or -1. At the end of a list that goes on nothing does yet. */
+  get #upcoming() {
+    if (this.#stopAfter) return -1;
+    if (this.#more && this.repeat !== "one" && this.index + 1 >= this.queue.length) return -1;
+    return this.#order.after({ byItself: true });
+  }
+
+  #followed() {
+    this.#order.index = this.#upcoming;
     this.#tell();
+    this.#fill();
   }
 
   async #ended() {
     const song = this.current;
+    if (this.#stopAfter) return this.#stop();
     if (this.index + 1 >= this.queue.length) await this.#fill();
     if (song !== this.current) return;
-    if (this.index + 1 < this.queue.length) this.#advance();
+    const to = this.#order.after({ byItself: true });
+    if (to >= 0) this.#load(to);
     else this.pause();
+  }
+
+  /** The song was the last one for now: the next is ready, paused. */
+  #stop() {
+    this.#stopAfter = false;
+    this.#order.index = Math.max(this.index, this.#order.after());
+    this.#engine.show(this.current);
+    this.#tell();
+    this.dispatchEvent(new Event("stopped"));
   }
 
   async #failed() {
     const song = this.current;
     const at = this.position;
-    if (!song || !this.#audio.error || !this.#wanted) return;
+    const { deck } = this.#engine;
+    if (!song || !deck.audio.error || !this.#engine.wanted) return;
     if (!song.src && !(await answers())) return this.#waitFor(song, at);
-    if (song !== this.current || !this.#wanted) return; // the user did something else meanwhile
+    if (song !== this.current || !this.#engine.wanted) return; // the user did something else meanwhile
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MAX_FAILURES;
     const reason = song.src ? "the browser does not support its format." : "the file is missing or cannot be read.";
@@ -267,7 +351,7 @@ class Player extends EventTarget {
         : `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Skipping to the next song." : ""}`,
       { kind: "bad" },
     );
-    if (more) this.#advance();
+    if (more) this.#load(this.index + 1);
     else this.pause();
     this.#tell();
   }
@@ -280,48 +364,21 @@ class Player extends EventTarget {
     const goOn = () => {
       if (!link.up) return;
       link.removeEventListener("change", goOn);
-      if (song !== this.current || this.#wanted) return;
-      this.#start();
-      this.#audio.currentTime = at;
+      if (song !== this.current || this.#engine.wanted) return;
+      this.#engine.start();
+      this.#engine.deck.audio.currentTime = at;
     };
     link.addEventListener("change", goOn);
     goOn(); // if it is back already
   }
 
+  #send(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
   #tell() {
-    if ("mediaSession" in navigator) navigator.mediaSession.playbackState = this.playing ? "playing" : "paused";
+    this.#engine.follow(this.queue[this.#upcoming] || null);
     this.dispatchEvent(new Event("change"));
-  }
-
-  #describe(song) {
-    if (!("mediaSession" in navigator)) return;
-    const artwork = song.src ? [] : [{ src: songUrl.cover(song.id, 480), sizes: "480x480" }];
-    navigator.mediaSession.metadata = new MediaMetadata({
-      title: titleOf(song),
-      artist: song.artist,
-      album: song.album || "",
-      artwork,
-    });
-  }
-
-  #mediaKeys() {
-    if (!("mediaSession" in navigator)) return;
-    const keys = {
-      play: () => this.toggle(),
-      pause: () => this.pause(),
-      nexttrack: () => this.next(),
-      previoustrack: () => this.previous(),
-      seekto: (event) => this.seek(event.seekTime),
-      seekforward: () => this.seek(this.position + 10),
-      seekbackward: () => this.seek(this.position - 10),
-    };
-    for (const [name, run] of Object.entries(keys)) {
-      try {
-        navigator.mediaSession.setActionHandler(name, run);
-      } catch {
-        /* an older browser without this key */
-      }
-    }
   }
 }
 
@@ -331,23 +388,6 @@ const answers = () =>
     () => true,
     () => link.up,
   );
-
-function storedVolume() {
-  try {
-    const level = Number.parseFloat(localStorage.getItem(MEMORY));
-    return level >= 0 && level <= 1 ? level : 1;
-  } catch {
-    return 1;
-  }
-}
-
-function store(key, value) {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    /* a browser that keeps nothing */
-  }
-}
 
 export const player = new Player();
 

@@ -1,14 +1,25 @@
-// The panel with the queue.   toggleQueue(), closeQueue()
+// The panel with the queue: a column beside the view, on phones a sheet. Its rows can be played, moved and removed.
+//
+//   toggleQueue(), closeQueue()
 
-import { button, h, icon, iconButton, replace } from "../core/dom.js";
-import { artistOf, count, longTime, time, titleOf } from "../core/format.js";
+import { post } from "../core/api.js";
+import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
+import { onEscape } from "../core/escape.js";
+import { artistOf, brief, count, longTime, time, titleOf } from "../core/format.js";
+import { arrowStep, dragRow } from "../widgets/reorder.js";
+import { say, sayError } from "../core/toasts.js";
+import { surpriseDial } from "./options.js";
 import { player } from "./player.js";
 import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 
 const MAX_ROWS = 200; // rows drawn
+const MAX_PLAYLIST = 10_000; // songs of a saved one
 const panel = document.getElementById("queue-panel");
 const opener = () => document.getElementById("queue-toggle");
+
+let release = () => {};
+let drawn = "";
 
 export function toggleQueue() {
   if (!panel.hidden) closeQueue();
@@ -17,21 +28,147 @@ export function toggleQueue() {
 
 function open() {
   panel.hidden = false;
+  document.body.classList.add("has-queue");
   opener().setAttribute("aria-expanded", "true");
+  release = onEscape(closeQueue);
+  if (!panel.firstChild) build();
   draw();
-  panel.querySelector("h2").focus({ preventScroll: true });
+  parts.title.focus({ preventScroll: true });
 }
 
 export function closeQueue() {
   if (panel.hidden) return;
   const inside = panel.contains(document.activeElement);
+  release();
+  closeForm();
   panel.hidden = true;
+  drawn = "";
+  document.body.classList.remove("has-queue");
   opener().setAttribute("aria-expanded", "false");
-  if (inside) opener().focus();
+  const large = document.getElementById("now-queue");
+  if (inside) (large?.offsetParent ? large : opener()).focus();
 }
+
+const parts = {
+  title: h("h2", { tabindex: "-1" }, "Queue"),
+  from: h("p", { class: "muted small-text ellipsis queue-from" }),
+  radioName: h("span", {}),
+  sum: h("span", { class: "muted small-text" }),
+  list: h("ol", { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Queue" }),
+  more: h("p", { class: "muted small-text queue-sum" }),
+  name: h("input", { class: "input", id: "queue-name", type: "text", maxlength: 200, dir: "auto" }),
+};
+parts.save = button("Save", openForm, {
+  class: "button plain small",
+  id: "save-queue",
+  icon: "save",
+  title: "Save as a playlist",
+});
+parts.clear = button("Clear", () => (radio.on ? radio.clear() : player.clearNext()), {
+  class: "button plain small",
+  id: "clear-queue",
+});
+parts.form = h(
+  "form",
+  { class: "queue-form", id: "queue-form", hidden: true, on: { submit: saveQueue } },
+  h("label", { class: "label", for: "queue-name" }, "Name of the playlist"),
+  parts.name,
+  h(
+    "div",
+    { class: "cluster" },
+    h("button", { class: "button small", type: "submit" }, "Save playlist"),
+    button("Cancel", () => closeForm(true), { class: "button plain small" }),
+  ),
+);
+
+function build() {
+  parts.radio = h(
+    "div",
+    { class: "queue-radio" },
+    icon("radio"),
+    h("p", { class: "ellipsis" }, h("strong", {}, "Radio: "), parts.radioName),
+    button("Stop radio", stopRadio, { class: "button plain small", id: "stop-radio" }),
+    h("p", { class: "small-text queue-radio-words" }, "Never ends. Follows what you play, heart and skip."),
+    surpriseDial(),
+  );
+  replace(
+    panel,
+    h(
+      "div",
+      { class: "queue-head" },
+      h("div", { class: "queue-title" }, parts.title, parts.from),
+      iconButton("close", "Close queue", closeQueue),
+    ),
+    h(
+      "div",
+      { class: "queue-sum" },
+      parts.sum,
+      h("div", { class: "cluster queue-tools" }, parts.save, parts.clear),
+    ),
+    parts.form,
+    parts.list,
+    parts.more,
+  );
+  parts.list.addEventListener("keydown", moveByKey);
+}
+
+function stopRadio() {
+  radio.stop();
+  parts.title.focus({ preventScroll: true });
+}
+
+// ---- saving
+
+let releaseForm = () => {};
+
+function openForm() {
+  parts.form.hidden = false;
+  parts.name.value = player.from?.label?.replace(/^Radio: /, "") || "Queue";
+  releaseForm = onEscape(() => closeForm(true));
+  parts.name.focus();
+  parts.name.select();
+}
+
+function closeForm(back = false) {
+  releaseForm();
+  parts.form.hidden = true;
+  if (back) parts.save.focus();
+}
+
+async function saveQueue(event) {
+  event.preventDefault();
+  const songs = player.queue.filter((song) => !song.src);
+  const name = parts.name.value.trim() || "Queue";
+  try {
+    const saved = await post("/playlists", { name, songs: songs.slice(0, MAX_PLAYLIST).map((song) => song.id) });
+    closeForm(true);
+    const show = () => {
+      location.hash = `#/playlists/${Number(saved.id)}`;
+    };
+    say(`Saved as “${brief(saved.name)}” (${count(songs.length, "song")}).`, {
+      kind: "good",
+      action: { label: "Open", run: show },
+    });
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+// ---- rows
 
 function row(song, at) {
   const playing = at === player.index;
+  const drag = h(
+    "button",
+    {
+      class: "icon-button queue-drag",
+      type: "button",
+      "aria-label": `Move ${titleOf(song)}: Alt and arrow keys`,
+      title: "Drag to move",
+      on: { pointerdown: startDrag },
+    },
+    icon("drag"),
+  );
   return h(
     "li",
     { class: ["queue-row", playing && "is-current"] },
@@ -53,84 +190,95 @@ function row(song, at) {
       ),
       h("span", { class: "number muted small-text" }, time(song.seconds)),
     ),
-    iconButton("close", `Remove ${titleOf(song)}`, () => removeAt(at), { disabled: playing }),
+    !playing && drag,
+    iconButton("close", `Remove ${titleOf(song)}`, () => removeAt(at), {
+      class: "icon-button queue-remove",
+      disabled: playing,
+    }),
   );
 }
+
+/** Rows are drawn from the current song on: the index in the queue of an item of the list. */
+const indexOfItem = (item) => player.index + [...parts.list.children].indexOf(item);
 
 function removeAt(at) {
   player.remove(at);
-  const rows = panel.querySelectorAll(".queue-row");
-  const next = rows[Math.min(at - player.index, rows.length - 1)];
-  next?.querySelector(".icon-button:not(:disabled)")?.focus();
+  focusRow(at, ".queue-remove");
 }
 
-function radioNote() {
-  const stop = () => {
-    radio.stop();
-    panel.querySelector("h2").focus({ preventScroll: true });
-  };
-  return h(
-    "div",
-    { class: "queue-radio" },
-    icon("radio"),
-    h(
-      "div",
-      {},
-      h("p", { class: "ellipsis" }, h("strong", {}, "Radio: "), radio.name),
-      h("p", { class: "muted small-text" }, "Never ends. Follows what you play, heart and skip."),
-    ),
-    button("Stop radio", stop, { class: "button plain small", id: "stop-radio" }),
-  );
+function focusRow(at, control) {
+  const rows = parts.list.children;
+  const item = rows[Math.min(Math.max(0, at - player.index), rows.length - 1)];
+  (item?.querySelector(`${control}:not(:disabled)`) || item?.querySelector("button"))?.focus();
 }
+
+function moveByKey(event) {
+  const step = arrowStep(event);
+  const item = event.target.closest(".queue-row");
+  if (!step || !item) return;
+  event.preventDefault();
+  const control = [".queue-drag", ".queue-remove"].find((one) => event.target.matches(one));
+  move(indexOfItem(item), indexOfItem(item) + step, control || ".queue-song");
+}
+
+function move(from, to, control = ".queue-drag") {
+  if (from <= player.index) return;
+  if (to <= player.index || to >= player.queue.length)
+    return announce(to <= player.index ? "Already the next song" : "Already the last song");
+  const song = player.queue[from];
+  player.move(from, to);
+  focusRow(to, control);
+  announce(`${titleOf(song)}: position ${to - player.index} of ${player.queue.length - player.index - 1}`);
+}
+
+function startDrag(event) {
+  const { index } = player;
+  const song = player.queue[indexOfItem(event.currentTarget.closest("li"))];
+  dragRow(event, parts.list, {
+    scroller: parts.list,
+    drop: (_, to) => {
+      drawn = "";
+      const from = player.queue.indexOf(song);
+      const goal = Math.max(player.index + 1, index + to);
+      if (from > player.index && goal !== from) move(from, goal);
+      else draw();
+    },
+    cancel: () => draw(),
+  });
+}
+
+// ---- drawing
 
 function draw() {
-  if (panel.hidden) return;
+  if (panel.hidden || parts.list.querySelector(".is-dragged")) return;
   if (!player.current) return closeQueue();
-  const held = panel.contains(document.activeElement);
-  const kept = panel.querySelector(".queue-list")?.scrollTop || 0;
+  const held = parts.list.contains(document.activeElement) && document.activeElement !== parts.list;
+  const kept = parts.list.scrollTop;
   const shown = player.queue.slice(player.index, player.index + MAX_ROWS);
   const after = player.queue.slice(player.index + 1);
   const seconds = after.reduce((sum, song) => sum + (song.seconds || 0), 0);
-  const list = h(
-    "ol",
-    { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Queue" },
+  const none = radio.on ? "Choosing what comes next." : "The queue is empty. Add songs from their menu.";
+  const left = after.length + 1 - shown.length;
+  drawn = stateNow();
+  parts.from.textContent = radio.on ? "" : player.from?.label || "";
+  if (!radio.on) parts.radio.remove();
+  else if (!parts.radio.isConnected) panel.firstElementChild.after(parts.radio);
+  parts.radioName.textContent = radio.name;
+  parts.sum.textContent = after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : none;
+  parts.clear.hidden = !after.length;
+  parts.more.hidden = left <= 0;
+  parts.more.textContent = left > 0 ? `and ${count(left, "more song")}` : "";
+  replace(
+    parts.list,
     shown.map((song, i) => row(song, player.index + i)),
   );
-  const none = radio.on ? "Choosing what comes next." : "The queue is empty. Add songs from their menu.";
-  const sum = after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : none;
-  replace(
-    panel,
-    h(
-      "div",
-      { class: "queue-head" },
-      h("h2", { tabindex: "-1" }, "Queue"),
-      iconButton("close", "Close queue", closeQueue),
-    ),
-    radio.on && radioNote(),
-    h(
-      "div",
-      { class: "queue-sum muted small-text" },
-      h("span", {}, sum),
-      after.length > 0 &&
-        button("Clear", () => player.clearNext(), { class: "button plain small" }),
-    ),
-    list,
-    after.length + 1 > shown.length &&
-      h("p", { class: "muted small-text queue-sum" }, `and ${count(after.length + 1 - shown.length, "more song")}`),
-  );
-  list.scrollTop = kept;
-  // the focused element was redrawn
-  if (held && !panel.contains(document.activeElement)) panel.querySelector("h2").focus({ preventScroll: true });
+  parts.list.scrollTop = kept;
+  if (held) parts.title.focus({ preventScroll: true }); // the focused element was redrawn
 }
 
-let drawn = "";
+const stateNow = () =>
+  `${radio.on}/${player.index}/${player.from?.label}/${player.queue.map((song) => song.id ?? song.src).join()}`;
+
 player.addEventListener("change", () => {
-  const now = `${radio.on}/${player.index}/${player.queue.map((song) => song.id ?? song.src).join()}`;
-  if (panel.hidden || now === drawn) {
-    // redrawn only if the songs changed, to keep the focus
-    if (panel.hidden) drawn = "";
-    return;
-  }
-  drawn = now;
-  draw();
+  if (!panel.hidden && stateNow() !== drawn) draw(); // redrawn only if the songs changed, to keep the focus
 });

@@ -1,8 +1,9 @@
 // Songs as rows; every view that lists songs uses these.
 //
-//   songList(songs, {label, ordered, row, queue}) -> <ul class="song-list"> (<ol> if ordered) of songRow;
-//       row(song, i) -> options of its songRow; queue: what is played instead of `songs`
+//   songList(songs, {label, ordered, row, queue, from}) -> <ul class="song-list"> (<ol> if ordered) of songRow;
+//       row(song, i) -> options of its songRow; queue: what is played instead of `songs`; from: what they are
 //   songRow(song, {note, marks, actions, onPlay, details, menu, below}) -> <li class="song-row" data-song-id>
+//       number   of the track, instead of the cover
 //       note     string or node at the right (a bar, a date ...)     actions  nodes before the menu
 //       marks    nodes beside the artist's name (class "mark")
 //       onPlay   f(song); default: plays this song alone             details  true: album, year, heart as columns
@@ -16,12 +17,12 @@ import { artistOf, time, titleOf } from "../core/format.js";
 import { isCurrent, player } from "../player/player.js";
 import { cover } from "./cover.js";
 import { heartButton } from "./hearts.js";
-import { artistLink, songLink } from "./links.js";
+import { albumLink, artistLink, songLink } from "./links.js";
 import { songMenu } from "./menu.js";
 
 const CONTROLS = ["play", "title", "why", "reseed", "heart", "less", "hide", "more"].map((name) => `row-${name}`);
 
-export function songRow(song, { note, marks, actions = [], onPlay, details = false, menu, less, below } = {}) {
+export function songRow(song, { number, note, marks, actions = [], onPlay, details = false, menu, less, below } = {}) {
   const start = () => {
     if (isCurrent(song)) player.toggle();
     else if (onPlay) onPlay(song);
@@ -44,7 +45,7 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
           "aria-label": `Play ${titleOf(song)} by ${artistOf(song)}`,
           on: { click: start },
         },
-        cover(song, 48),
+        number ? h("span", { class: "row-number number" }, number) : cover(song, 48),
         h("span", { class: "row-play-sign" }, icon("play"), icon("pause")),
       ),
       h(
@@ -54,11 +55,11 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
         h(
           "div",
           { class: "row-second" },
-          h("span", { class: "row-artist" }, song.src ? song.artist : artistLink(song.artist)),
+          h("span", { class: "row-artist" }, song.src ? song.artist : artistLink(song)),
           marks,
         ),
       ),
-      details && h("span", { class: "row-album ellipsis", title: song.album || null }, song.album),
+      details && h("span", { class: "row-album ellipsis", title: song.album || null }, song.album && albumLink(song)),
       details && h("span", { class: "row-year number" }, song.year || ""),
       note && h("div", { class: "row-note" }, note),
       h("span", { class: "row-time number" }, time(song.seconds)),
@@ -77,11 +78,14 @@ export function songRow(song, { note, marks, actions = [], onPlay, details = fal
   return row;
 }
 
-export function songList(songs, { label, ordered = false, row = () => ({}), queue = songs } = {}) {
+export function songList(songs, { label, ordered = false, row = () => ({}), queue = songs, from } = {}) {
   const list = h(ordered ? "ol" : "ul", { class: "song-list", "aria-label": label, role: "list" });
   list.append(
     ...songs.map((song, i) =>
-      songRow(song, { onPlay: () => player.play(queue, Math.max(queue.indexOf(song), 0)), ...row(song, i) }),
+      songRow(song, {
+        onPlay: () => player.play(queue, { start: Math.max(queue.indexOf(song), 0), from }),
+        ...row(song, i),
+      }),
     ),
   );
   moveByArrows(list);

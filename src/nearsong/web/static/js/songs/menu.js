@@ -1,34 +1,41 @@
 // songMenu(song, items, {less}) -> button "More for TITLE" that opens the menu of a song; less(song): "Less like this"
-// startPlaylist(song): a playlist from this song, or one more seed of the current draft
+// startPlaylist(song): a new playlist from this song, or one more seed of one that was not saved
 
 import { h, icon } from "../core/dom.js";
 import { brief, titleOf } from "../core/format.js";
-import { openMenu } from "../core/menu.js";
+import { openMenu } from "../widgets/menu.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
-import { radio } from "../player/radio.js";
+import { startRadio } from "../player/radio.js";
 import { hearts, lessLike, toggleHeart } from "./hearts.js";
-import { artistHref, mapHref, songHref } from "./links.js";
+import { albumHref, artistHref, mapHref, songHref } from "./links.js";
 
 export async function startPlaylist(song) {
   const { draft } = await import("../views/playlists/draft.js");
+  const { undoAction } = await import("../views/playlists/rows.js");
+  const title = brief(titleOf(song));
   const others = draft.state.mode === "around" && draft.state.seeds.some((seed) => seed.id !== song.id);
-  draft.addSeed(song);
+  const isNew = !draft.growsFromSeeds;
+  if (isNew) draft.startFrom(song); // what is saved, or was made by hand, is not to be overwritten
+  else draft.addSeed(song);
   location.hash = "#/playlists";
-  const only = () => {
-    draft.restart();
-    draft.addSeed(song);
-  };
-  if (others)
-    say(`“${brief(titleOf(song))}” is now one of the seeds of your playlist.`, {
-      action: { label: "Use only this song", run: only },
+  if (isNew) say(`New playlist from “${title}”.`, { action: undoAction() });
+  else if (others)
+    say(`“${title}” is now one of the seeds of your playlist.`, {
+      action: { label: "Use only this song", run: () => draft.startFrom(song) },
     });
+}
+
+async function addToPlaylist(button, song) {
+  const { choosePlaylist } = await import("./add_to_playlist.js");
+  choosePlaylist(button, [song]);
 }
 
 export function songMenu(song, items = [], { less = lessLike } = {}) {
   const usual = [
-    { icon: "radio", label: "Start radio", run: () => radio.start([song]) },
+    { icon: "radio", label: "Start radio", run: () => startRadio({ songs: [song] }) },
     { icon: "playlist", label: "Create playlist", run: () => startPlaylist(song) },
+    { icon: "add", label: "Add to playlist", run: () => addToPlaylist(button, song) },
     {
       icon: "next",
       label: "Play next",
@@ -47,9 +54,10 @@ export function songMenu(song, items = [], { less = lessLike } = {}) {
     },
     {
       icon: "people",
-      label: song.artist ? `More by ${brief(song.artist, 28)}` : "Songs without an artist",
-      href: artistHref(song.artist),
+      label: song.artist ? `Go to ${brief(song.artist, 28)}` : "Songs without an artist",
+      href: artistHref(song),
     },
+    ...(song.album ? [{ icon: "album", label: "Go to album", href: albumHref(song) }] : []),
     { icon: "map", label: "Show on map", href: mapHref(song.id) },
   ];
   const opinions = () => [

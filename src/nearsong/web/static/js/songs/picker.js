@@ -65,7 +65,7 @@ export function songPicker({ label, placeholder, find, pick, id, wait = WAIT_MIL
     }
     chosen = 0;
     outdated = false;
-    show(offers.length ? "" : "No matches.");
+    show(offers.length ? "" : `No match for “${text}”.`);
   }
 
   // The first song for what is in the field now, though the user was faster than the search.

@@ -1,9 +1,8 @@
-// The account: who is signed in, the password of players, the token, all data; for admins the other listeners.
+// The account: who is signed in, the password of players, the token, all data.
 
 import { del, download, get, post } from "../core/api.js";
 import { button, h, replace } from "../core/dom.js";
 import { say, sayError } from "../core/toasts.js";
-import { people } from "./account/people.js";
 import { secret } from "./account/secret.js";
 
 const own = (rest = "") => `/listeners/me${rest}`;
@@ -25,8 +24,7 @@ export async function show(root, params, app) {
       "div",
       { class: "account" },
       account && [players(account), token(account), data(account)],
-      isAdmin && status.has_login && (await people(app)),
-      !status.has_login && first(),
+      isAdmin && toListeners(),
     ),
   );
 }
@@ -36,11 +34,13 @@ function section(title, ...content) {
   return h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, title), content);
 }
 
-function first() {
-  return section(
-    "Accounts",
-    h("p", {}, "Give each listener an account, with plays, hearts and playlists of their own. Run in a terminal:"),
-    h("code", {}, "nearsong listeners add NAME --admin"),
+function toListeners() {
+  return h(
+    "p",
+    { class: "muted" },
+    "You are an admin. Accounts of other listeners are under ",
+    h("a", { href: "#/settings?section=listeners" }, "Settings"),
+    ".",
   );
 }
 

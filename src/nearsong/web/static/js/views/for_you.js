@@ -3,9 +3,10 @@
 import { get, isAbort } from "../core/api.js";
 import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
 import { artistOf, brief, count, titleOf } from "../core/format.js";
+import { skeleton } from "../widgets/skeleton.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
-import { radio } from "../player/radio.js";
+import { startRadio } from "../player/radio.js";
 import { heartButton, hearts, lessLike } from "../songs/hearts.js";
 import { songHref } from "../songs/links.js";
 import { songList } from "../songs/list.js";
@@ -21,14 +22,14 @@ const chosen = {}; // parameter -> whether it is on; kept while the page is open
 
 export async function show(root, _params, app) {
   app.title("For you");
-  const status = app.status || (await app.refreshStatus());
+  const status = await app.someStatus();
   if (!status.songs) return emptyLibrary(root, app);
   const state = { songs: [] };
   const playAll = button("Play all", () => player.play(state.songs), { id: "play-for-you", icon: "play" });
-  const start = () => radio.start(state.songs.slice(0, N_SEEDS), { name: "For you" });
+  const start = () => startRadio({ songs: state.songs.slice(0, N_SEEDS), label: "For you" });
   const tune = button("Start radio", start, { id: "radio-for-you", class: "button quiet", icon: "radio" });
   const lead = h("span", { id: "for-you-lead" }, LEAD);
-  const box = h("div", { class: "for-you", id: "for-you" }, skeleton());
+  const box = h("div", { class: "for-you", id: "for-you", "aria-busy": true }, skeleton("rows", 8));
   const load = () => draw({ box, lead, state, app, buttons: [playAll, tune] });
   const chips = Object.entries(CHIPS).map(([parameter, label]) => chip(parameter, label, load));
   replace(
@@ -60,8 +61,6 @@ function chip(parameter, label, changed) {
   return node;
 }
 
-const skeleton = () => Array.from({ length: 8 }, () => h("div", { class: "skeleton row-waits", "aria-hidden": true }));
-
 async function draw(view) {
   const { box, state, app } = view;
   const mine = (state.turn = (state.turn || 0) + 1);
@@ -79,7 +78,7 @@ async function draw(view) {
   state.songs = shown.map((one) => one.song);
   for (const one of view.buttons) one.disabled = !shown.length;
   view.lead.textContent = shown.some((one) => one.because) ? wordsFor(found) : shown.length ? START : LEAD;
-  const why = new Map(shown.map((one) => [one.song, one.because]));
+  const why = new Map(shown.map((one) => [one.song, one.is_near && one.because]));
   const list = songList(state.songs, {
     label: "Songs for you",
     row: (song) => rowOf(song, why.get(song), (gone) => leave(list, gone, state)),
@@ -92,6 +91,7 @@ async function draw(view) {
   const left =
     hidden.size > 0 &&
     button(`Show ${count(hidden.size, "hidden song")}`, unhide, { class: "button plain small", id: "show-hidden" });
+  box.removeAttribute("aria-busy");
   replace(box, shown.length ? list : nothing(found), left);
 }
 
@@ -122,7 +122,7 @@ function nothing({ plays }) {
     h(
       "div",
       { class: "cluster" },
-      h("a", { class: "button quiet", href: "#/" }, icon("library"), "Browse the library"),
+      h("a", { class: "button quiet", href: "#/library" }, icon("library"), "Browse the library"),
       h("a", { class: "button quiet", href: "#/quality" }, icon("upload"), "Import a history"),
     ),
   );

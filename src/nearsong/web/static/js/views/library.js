@@ -1,17 +1,20 @@
 // The library: search, genres, sorting, and rows that load on scrolling. The address holds the query:
-// #/?search=...&genre=...&artist=...&sort=...; scroll_memory.js restores the scroll position.
+// #/library?search=...&genre=...&artist=...&sort=...; scroll_memory.js restores the scroll position.
 
 import { get, isAbort, link } from "../core/api.js";
-import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
+import { announce, button, h, icon, replace } from "../core/dom.js";
 import { count, longTime, number } from "../core/format.js";
 import { addState, pageState, replaceAddress } from "../core/scroll_memory.js";
 import { player } from "../player/player.js";
 import { moveByArrows, songRow } from "../songs/list.js";
+import { scrollRow } from "../widgets/scroll_row.js";
+import { searchField } from "../widgets/search_field.js";
+import { skeleton } from "../widgets/skeleton.js";
 import { emptyLibrary, nextStep } from "./library/empty.js";
 import { scanNote } from "./library/scan_note.js";
+import { libraryTabs } from "./library/tabs.js";
 
 const PAGE_SONGS = 50;
-const WAIT_MILLISECONDS = 120; // without a key before the search
 const SORTS = [
   ["artist", "Artist"],
   ["title", "Title"],
@@ -27,7 +30,7 @@ let genresSeen = []; // shown at once when the view is opened again
 
 export async function show(root, params, app) {
   app.title("Library");
-  const status = app.status || (await app.refreshStatus());
+  const status = await app.someStatus();
   if (!status.songs) return emptyLibrary(root, app);
   return new LibraryView(root, params.query, app).start();
 }
@@ -67,9 +70,9 @@ class LibraryView {
     const tell = () => this.tell();
     this.app.events.addEventListener("status", tell);
     const forget = addState(() => ({ library: { y: scrollY, songs: Math.min(MAX_PAGE_SONGS, this.songs.length) } }));
-    if (this.wantsFocus) requestAnimationFrame(() => this.field.focus());
+    if (this.wantsFocus) requestAnimationFrame(() => this.search.focus());
     return () => {
-      clearTimeout(this.timer);
+      this.search.stop();
       forget();
       this.asking?.abort();
       this.watcher.disconnect();
@@ -80,36 +83,23 @@ class LibraryView {
   }
 
   draw() {
-    this.field = h("input", {
-      class: "input",
-      id: "search",
-      type: "search",
+    this.search = searchField({
+      label: "Search the library",
       placeholder: "Artist, title, album or genre",
-      "aria-label": "Search the library",
-      "aria-describedby": "result-count",
-      autocomplete: "off",
-      autocapitalize: "off",
-      spellcheck: "false",
-      enterkeyhint: "search",
-      maxlength: 200,
       value: this.asked.search,
-      on: { input: () => this.typed(), keydown: (event) => this.fieldKey(event) },
+      search: (search) => this.ask({ search }),
+      down: () => this.list.querySelector(".row-play")?.focus(),
     });
-    const wipe = () => {
-      this.field.value = "";
-      this.typed();
-      this.field.focus();
-    };
-    this.wipe = iconButton("close", "Clear search", wipe, { hidden: !this.asked.search });
-    this.hint = h("kbd", { "aria-hidden": true, hidden: Boolean(this.asked.search) }, "/");
     const order = h(
       "select",
       { class: "select", id: "sort", on: { change: () => this.ask({ sort: order.value }) } },
       SORTS.map(([name, label]) => h("option", { value: name, selected: name === this.asked.sort }, label)),
     );
     this.chips = h("div", { class: "genre-chips", role: "group", "aria-label": "Genre", hidden: true });
+    this.syncChips = scrollRow(this.chips);
     this.counter = h("p", { class: "result-count", id: "result-count", role: "status" });
     this.list = h("ul", { class: "song-list", id: "songs", "aria-label": "Songs", role: "list" });
+    this.waits = skeleton("rows", 10);
     moveByArrows(this.list);
     this.button = button("Show more", () => this.more(true), { id: "show-more", class: "button quiet" });
     this.end = h("div", { class: "library-end", hidden: true }, this.button);
@@ -120,6 +110,7 @@ class LibraryView {
     replace(
       this.root,
       this.app.heading("Library", { lead: this.lead, actions: this.scan.button }),
+      libraryTabs("songs"),
       this.scan.node,
       this.advice,
       h(
@@ -128,12 +119,13 @@ class LibraryView {
         h(
           "div",
           { class: "library-tools-line" },
-          h("div", { class: "search" }, this.field, icon("search"), this.hint, this.wipe),
+          this.search.node,
           h("div", { class: "sort" }, h("label", { for: "sort" }, "Sort by"), order),
         ),
         this.chips,
       ),
       this.counter,
+      this.waits,
       this.list,
       this.end,
     );
@@ -149,44 +141,21 @@ class LibraryView {
     replace(this.advice, nextStep(this.app));
   }
 
-  typed() {
-    this.wipe.hidden = !this.field.value;
-    this.hint.hidden = Boolean(this.field.value);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.ask({ search: this.field.value.trim() }), WAIT_MILLISECONDS);
-  }
-
-  fieldKey(event) {
-    if (event.key === "Escape" && this.field.value) {
-      event.preventDefault();
-      this.field.value = "";
-      this.typed();
-    } else if (event.key === "ArrowDown") {
-      event.preventDefault();
-      this.list.querySelector(".row-play")?.focus();
-    } else if (event.key === "Enter") {
-      clearTimeout(this.timer);
-      this.ask({ search: this.field.value.trim() });
-    }
-  }
-
   ask(change) {
     if (Object.entries(change).every(([name, value]) => this.asked[name] === value)) return;
     Object.assign(this.asked, change);
     const query = new URLSearchParams(
       Object.entries(this.asked).filter(([name, value]) => value && !(name === "sort" && value === "artist")),
     );
-    replaceAddress(`#/${query.size ? `?${query}` : ""}`); // for reload and back
+    replaceAddress(`#/library${query.size ? `?${query}` : ""}`); // for reload and back
     this.drawChips();
     this.load();
   }
 
   askAll() {
-    this.field.value = "";
-    this.typed();
-    clearTimeout(this.timer);
+    this.search.clear();
     this.ask({ search: "", genre: "", artist: "", album: "" });
-    this.field.focus();
+    this.search.focus();
   }
 
   async load(kept) {
@@ -203,6 +172,7 @@ class LibraryView {
       await this.settled;
       if (mine !== this.turn) return; // the response to an earlier query
       this.songs = [];
+      this.waits.remove();
       this.list.replaceChildren();
       this.take(page);
       this.say(page);
@@ -244,7 +214,7 @@ class LibraryView {
       ...page.items.map((song) =>
         songRow(song, {
           details: true,
-          onPlay: () => player.play(this.songs, this.songs.indexOf(song), { more: this.goesOn() }),
+          onPlay: () => player.play(this.songs, { start: this.songs.indexOf(song), more: this.goesOn() }),
           note: this.asked.sort === "plays" ? count(song.plays, "play") : null,
         }),
       ),
@@ -304,6 +274,7 @@ class LibraryView {
   }
 
   failed(error) {
+    this.waits.remove();
     if (this.songs.length) return; // keep what is shown; the banner reports the outage
     replace(
       this.counter,
@@ -361,5 +332,6 @@ class LibraryView {
     this.chips.hidden = false;
     this.chips.scrollLeft = scrolled;
     if (focused) [...this.chips.children].find((one) => one.textContent === focused)?.focus();
+    this.syncChips();
   }
 }

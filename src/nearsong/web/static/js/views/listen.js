@@ -3,11 +3,12 @@
 import { isAbort, upload } from "../core/api.js";
 import { draft } from "./playlists/draft.js";
 import { announce, button, h, icon, replace } from "../core/dom.js";
-import { dropped, takeDropped } from "../core/drop.js";
-import { apart, megabytes, percent, time } from "../core/format.js";
+import { dropped, takeDropped } from "../widgets/drop.js";
+import { apart, brief, megabytes, percent, time } from "../core/format.js";
 import { isCurrent, player } from "../player/player.js";
 import { say } from "../core/toasts.js";
 import { emptyLibrary, learnNote } from "./library/empty.js";
+import { undoAction } from "./playlists/rows.js";
 import { wordsBox } from "./listen/words.js";
 import { neighbours } from "./song/neighbours.js";
 
@@ -29,7 +30,7 @@ let last = null; // {file, address, answer}: restored when the view is opened ag
 
 export async function show(root, _params, app) {
   app.title("Find by sound");
-  const status = app.status || (await app.refreshStatus());
+  const status = await app.someStatus();
   if (!status.songs) return emptyLibrary(root, app);
   const view = new ListenView(root, app);
   view.draw();
@@ -275,7 +276,11 @@ class ListenView {
   }
 
   playlist(answer, heard) {
-    draft.addUpload({ name: heard.title, upload: answer.seed });
+    const seed = { name: heard.title, upload: answer.seed };
+    const isNew = !draft.growsFromSeeds;
+    if (isNew) draft.startFrom(seed);
+    else draft.addUpload(seed);
+    if (isNew) say(`New playlist from “${brief(heard.title)}”.`, { action: undoAction() });
     this.app.go("#/playlists");
   }
 

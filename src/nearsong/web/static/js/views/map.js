@@ -8,6 +8,7 @@ import { say, sayError } from "../core/toasts.js";
 import { Columns } from "../map/columns.js";
 import { mapView } from "../map/view.js";
 import { player } from "../player/player.js";
+import { startRadio } from "../player/radio.js";
 import { cover } from "../songs/cover.js";
 import { songHref } from "../songs/links.js";
 import { draft } from "./playlists/draft.js";
@@ -19,7 +20,7 @@ export async function show(root, params, app) {
   const box = h("div", { class: "map-view" });
   app.title("Map");
   replace(root, box);
-  const status = app.status || (await app.refreshStatus());
+  const status = await app.someStatus();
   if (!status.songs) return void empty(box);
   const view = { box, signal: app.signal, songs: status.songs, wanted: Number(params.query.get("song")) || 0 };
   await load(view).catch((error) => failed(view, error));
@@ -140,7 +141,11 @@ function lassoActions(songs) {
   };
   return [
     button(`Create playlist (${number(songs.length)})`, create, { class: "button small", icon: "playlist" }),
-    button("Play", () => player.play(songs), { class: "button quiet small", icon: "play" }),
+    button("Play", () => player.play(songs, { from: "From the map" }), { class: "button quiet small", icon: "play" }),
+    button("Radio", () => startRadio({ songs, label: `${count(songs.length, "song")} of the map` }), {
+      class: "button quiet small",
+      icon: "radio",
+    }),
   ];
 }
 

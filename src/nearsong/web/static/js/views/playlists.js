@@ -7,20 +7,24 @@ import { draft } from "./playlists/draft.js";
 import { loadFilters } from "./playlists/filters.js";
 import { replaceAddress } from "../core/scroll_memory.js";
 import { player } from "../player/player.js";
+import { startRadio } from "../player/radio.js";
 import { recipe } from "./playlists/recipe.js";
 import { songRows, undoAction } from "./playlists/rows.js";
-import { openMenu } from "../core/menu.js";
+import { openMenu } from "../widgets/menu.js";
 import { say, sayError } from "../core/toasts.js";
 import { emptyLibrary } from "./library/empty.js";
 
 const IDLE_MILLISECONDS = 350; // without a change before the playlist is generated again
-const DIALS = ["mode", "seeds", "from", "to", "length", "between", "diversity", "drift", "adventurousness", "filters"];
+const RELATIVE = ["m3u8", "pls"]; // formats whose paths can be relative to the music folder
+const DIALS = ["length", "artist_gap", "diversity", "drift", "adventurousness"];
+const SETTINGS = ["mode", "seeds", "from", "to", "filters", ...DIALS]; // what a generated playlist depends on
 
 export async function show(root, params, app) {
   const { signal } = app;
   app.title("Playlists");
-  const status = app.status || (await app.refreshStatus());
+  const status = await app.someStatus();
   if (!status.songs) return emptyLibrary(root, app);
+  draft.defaults = status.playlist_defaults;
   if (params.id !== null && draft.state.saved?.id !== params.id)
     draft.open(await get(`/playlists/${params.id}`, {}, { signal }));
   const [lists, filters] = await Promise.all([get("/playlists", {}, { signal }), loadFilters(signal)]);
@@ -133,7 +137,7 @@ function shuffle(view) {
 /** Generate the playlist again when its settings change, unless it was edited. */
 function remakeSoon(view) {
   const { state } = draft;
-  const moved = DIALS.some((name) => state[name] !== view.before[name]);
+  const moved = SETTINGS.some((name) => state[name] !== view.before[name]);
   view.before = { ...state };
   if (!moved) return;
   view.error = "";
@@ -240,18 +244,20 @@ async function remove(view) {
   view.app.go("#/playlists");
 }
 
-async function exportAs(format) {
+async function exportAs(format, paths = "relative") {
   const { saved, songs } = draft.state;
   try {
     const kept = saved && !draft.unsaved;
     const file = kept
-      ? await download(`/playlists/${saved.id}/export?format=${format}`, undefined, { method: "GET" })
-      : await download("/playlists/export", { name: nameNow(), songs: songs.map((song) => song.id), format });
+      ? await download(`/playlists/${saved.id}/export?format=${format}&paths=${paths}`, undefined, { method: "GET" })
+      : await download("/playlists/export", { name: nameNow(), songs: songs.map(({ id }) => id), format, paths });
     const link = h("a", { href: URL.createObjectURL(file.blob), download: file.name || `${nameNow()}.${format}` });
     document.body.append(link);
     link.click();
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    if (RELATIVE.includes(format) && paths === "relative")
+      say("Put the file into your music folder, here or on a phone: its paths begin there.");
   } catch (error) {
     sayError(error);
   }
@@ -271,11 +277,21 @@ function resultBox(view) {
     autocomplete: "off",
     on: { input: () => draft.change({ name: name.value }) },
   });
-  const play = button("Play all", () => player.play(draft.state.songs), { id: "play-all", icon: "play" });
+  const from = () => ({ label: draft.state.name || "Playlist", href: "#/playlists" });
+  const play = button("Play all", () => player.play(draft.state.songs, { shuffle: false, from: from() }), {
+    id: "play-all",
+    icon: "play",
+  });
+  const radio = button("Radio", () => startRadio({ songs: draft.state.songs, label: from().label }), {
+    id: "playlist-radio",
+    class: "button quiet",
+    icon: "radio",
+  });
   const keep = button("Save", () => save(view), { id: "save-playlist", class: "button quiet", icon: "save" });
   const chooseFormat = () => {
     const formats = Object.entries(view.app.status.playlist_formats);
     const items = formats.map(([format, label]) => ({ icon: "download", label, run: () => exportAs(format) }));
+    items.push({ icon: "download", label: "M3U8 for this machine", run: () => exportAs("m3u8", "absolute") });
     openMenu(out, items);
   };
   const out = button("Export", chooseFormat, { id: "export-playlist", class: "button quiet", icon: "download" });
@@ -296,7 +312,7 @@ function resultBox(view) {
     "div",
     { class: "result-full" },
     h("div", { class: "result-head" }, name, h("div", { class: "cluster" }, facts, state)),
-    h("div", { class: "cluster result-actions" }, play, keep, out, back, gone),
+    h("div", { class: "cluster result-actions" }, play, radio, keep, out, back, gone),
     notes,
     rows.node,
   );
@@ -315,7 +331,7 @@ function resultBox(view) {
     state.className = dirty ? "mark accent" : "mark good";
     replace(state, !dirty && icon("check"), dirty ? (saved ? "Unsaved changes" : "Unsaved") : "Saved");
     keep.disabled = !dirty || !there;
-    play.disabled = out.disabled = !there;
+    play.disabled = radio.disabled = out.disabled = !there;
     back.hidden = !draft.canUndo;
     back.title = `Undo: ${draft.undoWords}`;
     gone.hidden = !saved;
@@ -345,7 +361,7 @@ function emptyResult() {
     h(
       "div",
       { class: "cluster" },
-      h("a", { class: "button quiet", href: "#/" }, icon("library"), "Browse the library"),
+      h("a", { class: "button quiet", href: "#/library" }, icon("library"), "Browse the library"),
       h("a", { class: "button quiet", href: "#/map" }, icon("map"), "Select on the map"),
     ),
   );

@@ -1,11 +1,9 @@
-// Quality: results on held-out artists, unplayed songs, training, and the stored models.
+// Quality: results on held-out artists, unplayed songs, and training.
 
 import { get } from "../core/api.js";
 import { h, icon, replace } from "../core/dom.js";
 import { playedNote } from "../player/plays.js";
-import { automationBox } from "./quality/automation.js";
 import { coldBox } from "./quality/cold_start.js";
-import { keptModels } from "./quality/models.js";
 import { advice, hero, howMeasured, learnedFrom, pictures } from "./quality/report.js";
 import { trainingBox } from "./quality/training.js";
 import { changed, decision } from "./quality/words.js";
@@ -50,12 +48,21 @@ async function draw(root, app, message = null) {
           : scores
             ? [hero(report, model), pictures(scores), cold(), learnedFrom(report), learn()]
             : [report ? hero(report, model) : nothingLearned(), learn(), cold()],
-      status.songs > 0 && status.is_admin && automationBox(signal),
-      model.models.length > 1 && keptModels(model, again, status.is_admin),
+      status.songs > 0 && status.is_admin && settingsNote(),
       scores && howMeasured(scores),
     ),
   );
   root.querySelector(known ? "#refusal" : "#what-changed")?.focus();
+}
+
+function settingsNote() {
+  return h(
+    "p",
+    { class: "muted" },
+    "Earlier models, and when nearsong trains by itself, are under ",
+    h("a", { href: "#/settings?section=models" }, "Settings"),
+    ".",
+  );
 }
 
 function news({ text, more = null, kind = "good" }) {

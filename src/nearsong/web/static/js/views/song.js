@@ -3,10 +3,11 @@
 import { get, isAbort } from "../core/api.js";
 import { button, h, icon, replace } from "../core/dom.js";
 import { apart, artistOf, count, time, titleOf } from "../core/format.js";
+import { skeleton } from "../widgets/skeleton.js";
 import { isCurrent, player } from "../player/player.js";
-import { radio } from "../player/radio.js";
+import { startRadio } from "../player/radio.js";
 import { cover } from "../songs/cover.js";
-import { artistHref, artistLink, mapHref } from "../songs/links.js";
+import { albumLink, artistLink, mapHref } from "../songs/links.js";
 import { dialControl, dialPosition } from "../songs/dial.js";
 import { heartButton } from "../songs/hearts.js";
 import { switches } from "../songs/filters.js";
@@ -25,12 +26,12 @@ export async function show(root, { id }, app) {
   const [song, filters] = await Promise.all([
     get(`/songs/${id}`, {}, { signal: app.signal }),
     switches(),
-    app.status || app.refreshStatus(),
+    app.someStatus(),
   ]);
   app.title(`${apart(titleOf(song))} by ${apart(artistOf(song))}`);
   const minus = notLike(song, () => load(song, box, state, app));
   const state = { n: FIRST, near: [], without: () => minus.songs().map((one) => one.id) };
-  const box = h("div", { class: "near-lists" });
+  const box = h("div", { class: "near-lists" }, waiting());
   const chips = filters.map((filter) => filterChip(filter, () => load(song, box, state, app)));
   const head = header(song, state, app);
   replace(
@@ -45,7 +46,6 @@ export async function show(root, { id }, app) {
     ),
     box,
   );
-  skeleton(box);
   load(song, box, state, app);
   player.addEventListener("change", head.update);
   return () => player.removeEventListener("change", head.update);
@@ -90,11 +90,10 @@ function header(song, state, app) {
     if (play.textContent !== label) replace(play, icon(on ? "pause" : "play"), label);
   };
   update();
-  const albumHref = `${artistHref(song.artist)}&album=${encodeURIComponent(song.album)}`;
   const facts = [
-    song.album && h("a", { href: albumHref }, song.album),
+    song.album && albumLink(song),
     song.year && String(song.year),
-    song.genre && h("a", { href: `#/?genre=${encodeURIComponent(song.genre)}` }, song.genre),
+    song.genre && h("a", { href: `#/library?genre=${encodeURIComponent(song.genre)}` }, song.genre),
     time(song.seconds),
     song.plays > 0 ? count(song.plays, "play") : app.status.histories > 0 && "not played",
   ].filter(Boolean);
@@ -110,7 +109,7 @@ function header(song, state, app) {
         { tabindex: "-1", class: titleOf(song).length > LONG_TITLE_CHARACTERS ? "is-long" : null },
         titleOf(song),
       ),
-      h("p", { class: "song-artist" }, artistLink(song.artist)),
+      h("p", { class: "song-artist" }, artistLink(song)),
       h(
         "ul",
         { class: "fact-line", role: "list", "aria-label": "About the song" },
@@ -120,7 +119,11 @@ function header(song, state, app) {
         "div",
         { class: "cluster song-buttons" },
         play,
-        button("Start radio", () => radio.start([song]), { id: "start-radio", class: "button quiet", icon: "radio" }),
+        button("Start radio", () => startRadio({ songs: [song] }), {
+          id: "start-radio",
+          class: "button quiet",
+          icon: "radio",
+        }),
         button(
           "Create playlist",
           () => startPlaylist(song),
@@ -135,18 +138,13 @@ function header(song, state, app) {
   return { node, update };
 }
 
-function skeleton(box) {
-  const rows = () => Array.from({ length: 6 }, () => h("div", { class: "skeleton row-waits" }));
-  replace(
-    box,
-    h(
-      "div",
-      { class: "columns", "aria-hidden": true },
-      h("div", { class: "column" }, rows()),
-      h("div", { class: "column column-native" }, rows()),
-    ),
+const waiting = () =>
+  h(
+    "div",
+    { class: "columns" },
+    h("div", { class: "column" }, skeleton("rows", 6)),
+    h("div", { class: "column column-native" }, skeleton("rows", 6)),
   );
-}
 
 async function load(song, box, state, app) {
   const mine = (state.turn = (state.turn || 0) + 1);

@@ -4,6 +4,7 @@ import { del, get, post, put } from "../../core/api.js";
 import { button, h, replace } from "../../core/dom.js";
 import { day } from "../../core/format.js";
 import { say, sayError } from "../../core/toasts.js";
+import { confirmed } from "../settings/confirm.js";
 import { secret } from "./secret.js";
 
 export async function people(app) {
@@ -17,15 +18,12 @@ export async function people(app) {
     );
   };
   await draw();
-  return h(
-    "section",
-    { class: "card", "aria-labelledby": "people-title" },
-    h("h2", { id: "people-title" }, "Listeners"),
+  return [
     h("p", { class: "muted" }, "Each has plays, hearts and playlists of their own. Admins also see what others play."),
     list,
     addForm(draw, shown),
     shown,
-  );
+  ];
 }
 
 function row(one, isOwn, draw, shown) {
@@ -72,27 +70,25 @@ function row(one, isOwn, draw, shown) {
   );
 }
 
-/** Deleting takes two clicks. */
+/** Deleting is asked about. */
 function remover(one, address, act) {
-  const sure = act(
-    "Delete all of it",
+  return act(
+    "Delete",
     async () => {
+      const yes = await confirmed({
+        title: `Delete ${one.name}?`,
+        words: [
+          "The account, plays, hearts, ratings, skips, playlists, the queue and all rows of imported histories go.",
+          "This cannot be undone. Models that have learned from them stay until the next training.",
+        ],
+        action: "Delete all of it",
+      });
+      if (!yes) return;
       const { words } = await del(address);
       say(words);
     },
     true,
   );
-  sure.hidden = true;
-  const ask = button(
-    "Delete",
-    () => {
-      ask.hidden = true;
-      sure.hidden = false;
-      sure.focus();
-    },
-    { class: "button quiet small danger", "aria-label": `Delete: ${one.name}` },
-  );
-  return [ask, sure];
 }
 
 function addForm(draw, shown) {
@@ -122,7 +118,7 @@ function addForm(draw, shown) {
   const add = h("button", { class: "button", type: "submit" }, "Add listener");
   return h(
     "form",
-    { class: "cluster", on: { submit: send } },
+    { class: "cluster account-add", on: { submit: send } },
     h("div", { class: "field" }, h("label", { for: "new-listener" }, "Name"), name),
     h("label", { class: "cluster", for: "new-admin" }, admin, "Admin"),
     add,

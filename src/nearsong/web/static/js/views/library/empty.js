@@ -4,10 +4,10 @@
 //   nextStep(app) -> a banner with the next step for the library view, or null
 //   command(text) -> a command line with a copy button
 //   typed(app, words, what) -> a nearsong command line for this library
-//   listensDrop(app) -> a field for uploading a listening history
+//   listensDrop(app, {params, onDone}) -> a field for uploading a listening history
 //   learnNote(app) -> the note on a song page while no model is trained
 
-import { upload } from "../../core/api.js";
+import { get, upload } from "../../core/api.js";
 import { h, icon, iconButton, replace } from "../../core/dom.js";
 import { percent } from "../../core/format.js";
 import { follow, isOver, progressBox, runningJob, startJob, stopButton } from "../../core/jobs.js";
@@ -140,6 +140,16 @@ function folderForm(app, started) {
     button.disabled = false;
   };
   const button = h("button", { class: "button", type: "submit" }, "Scan");
+  const pick = async () => {
+    try {
+      const { chooseFolder } = await import("../settings/folder_picker.js"); // most visits need none
+      const { roots } = await get("/folders");
+      field.value = (await chooseFolder(roots)) ?? field.value;
+      button.focus();
+    } catch (error) {
+      sayError(error);
+    }
+  };
   return h(
     "form",
     { class: "stack", on: { submit: send } },
@@ -147,7 +157,7 @@ function folderForm(app, started) {
       "div",
       { class: "field" },
       h("label", { for: "folder" }, "Folder on the computer that runs nearsong"),
-      h("div", { class: "folder-form" }, field, button),
+      h("div", { class: "folder-form" }, field, iconButton("folder", "Choose a folder", pick), button),
       wrong,
     ),
   );
@@ -162,7 +172,7 @@ function watchScan(job, box, app, state, again) {
   const look = (event) => {
     event.preventDefault();
     state.job = null;
-    app.refreshStatus().then(() => app.go("#/"), sayError);
+    app.refreshStatus().then(() => app.go("#/library"), sayError);
   };
   replace(
     box,
@@ -170,7 +180,7 @@ function watchScan(job, box, app, state, again) {
     h(
       "div",
       { class: "cluster" },
-      h("a", { class: "button", href: "#/", hidden: true, on: { click: look } }, "Show the first songs"),
+      h("a", { class: "button", href: "#/library", hidden: true, on: { click: look } }, "Show the first songs"),
       stopButton(job),
     ),
   );
@@ -229,7 +239,7 @@ export function nextStep(app) {
   return box;
 }
 
-export function listensDrop(app) {
+export function listensDrop(app, { params = () => ({}), onDone = null } = {}) {
   const words = [icon("upload"), "Choose or drop a file"];
   const input = h("input", {
     class: "visually-hidden",
@@ -243,6 +253,7 @@ export function listensDrop(app) {
     label.setAttribute("aria-disabled", "true");
     try {
       const job = await upload("/listens", file, {
+        params: params(),
         onProgress: (part) => {
           label.textContent = `Uploading ${percent(part)}`;
         },
@@ -250,9 +261,10 @@ export function listensDrop(app) {
       label.textContent = "Importing";
       const done = await finished(job);
       if (done.state !== "done") throw Object.assign(new Error("job"), { name: "ApiError", detail: done.words });
-      say(done.words, { kind: "good" });
+      const { sayImported } = await import("../settings/imported.js");
+      sayImported(done, app.status.is_admin);
       await app.refreshStatus();
-      if (label.isConnected) app.go(location.hash || "#/"); // redraw the view
+      if (label.isConnected) await (onDone ? onDone() : app.go(location.hash || "#/")); // redraw the view
     } catch (error) {
       sayError(error);
       replace(label, words);

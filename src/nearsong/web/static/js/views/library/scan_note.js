@@ -7,7 +7,7 @@ import { button, h, icon, replace } from "../../core/dom.js";
 import { follow, isOver, progressBox, runningJob, startJob, stopButton } from "../../core/jobs.js";
 import { say, sayError } from "../../core/toasts.js";
 
-const UNREADABLE_HELP = "For details, run “nearsong status --unreadable”.";
+const UNREADABLE_HELP = "Settings says which and why.";
 const terminal = matchMedia("(min-width: 721px)"); // a screen where a command line is likely
 
 export function scanNote(app) {
@@ -31,7 +31,7 @@ export function scanNote(app) {
     node.hidden = true;
     if (scan) scan.disabled = false;
     await app.refreshStatus().catch(() => {});
-    const look = { label: "Show", run: () => app.go("#/?sort=newest") };
+    const look = { label: "Show", run: () => app.go("#/library?sort=newest") };
     sayScanned(job, job.result?.added > 0 && !stopped ? look : undefined);
   };
 

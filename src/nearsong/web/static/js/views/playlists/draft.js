@@ -3,9 +3,12 @@
 //   draft.addSeed(song), draft.addUpload({ name, upload }), draft.removeSeed(at)
 //   draft.setSongs(songs, name): a new playlist of these songs   draft.add(songs): appends songs
 //   draft.state: the state (read only)                           draft.change(values, {undo}): changes some values
+//   draft.startFrom(seed): a new playlist from one seed          draft.growsFromSeeds: whether another seed fits
+//   draft.appended(id, songs): songs were added to a saved playlist
 //   draft.open(playlist), draft.restart(), draft.markSaved({id, name, songs}), draft.forget(id)
 //   draft.undo(): reverts the last undoable change; draft.canUndo, draft.undoWords
 //   draft.undoer: a function for the Undo button of a toast, valid until the next change
+//   draft.setting(name): chosen, or of draft.defaults (/status)
 //   draft.request(): the body of POST /playlists/draft           draft.unsaved: whether saving would change something
 //   Fires "change" with a new state object.
 
@@ -20,11 +23,11 @@ const EMPTY = Object.freeze({
   seeds: [], // songs, or { name, upload } of a file that is not in the library
   from: null, // first and last song of a walk
   to: null,
-  length: 25,
-  between: 4, // songs between two of the same artist
-  diversity: 0.15,
-  drift: 0,
-  adventurousness: 0,
+  length: null, // these five: null is the default of the service
+  artist_gap: null,
+  diversity: null,
+  drift: null,
+  adventurousness: null,
   shuffle: 0,
   filters: {}, // name -> value of those that are set
   songs: [],
@@ -41,6 +44,7 @@ class Draft extends EventTarget {
     this.past = []; // [words, state, serial number]
     this.serial = 0;
     this.undoWords = "";
+    this.defaults = {};
     const kept = stored(KEY);
     this.state = Array.isArray(kept?.songs) && Array.isArray(kept.seeds) ? { ...EMPTY, ...kept } : { ...EMPTY };
   }
@@ -91,6 +95,18 @@ class Draft extends EventTarget {
     this.change({ ...EMPTY, line: this.nextLine }, { undo: "New playlist" });
   }
 
+  /** Start a new playlist from a seed; can be undone in one step. */
+  startFrom(seed) {
+    const seeds = [seed.upload ? seed : storedSong(seed)];
+    this.change({ ...EMPTY, seeds, line: this.nextLine }, { undo: "New playlist" });
+  }
+
+  /** Whether nothing but a list from seeds, never saved, is there: one more seed replaces nothing of worth. */
+  get growsFromSeeds() {
+    const { saved, songs, mode, seeds } = this.state;
+    return !saved && (!songs.length || (mode === "around" && seeds.length > 0));
+  }
+
   /** The playlist was saved as {id, name, songs}. */
   markSaved(saved) {
     const { line } = this.state;
@@ -130,8 +146,8 @@ class Draft extends EventTarget {
   }
 
   setSongs(songs, name = "") {
-    const { length, between, diversity, drift, adventurousness } = this.state;
-    const dials = { length, between, diversity, drift, adventurousness };
+    const { length, artist_gap, diversity, drift, adventurousness } = this.state;
+    const dials = { length, artist_gap, diversity, drift, adventurousness };
     this.change(
       { ...EMPTY, ...dials, songs: songs.map(storedSong), name, line: this.nextLine },
       { undo: "Replacing the list" },
@@ -149,6 +165,14 @@ class Draft extends EventTarget {
     const fresh = songs.filter((song) => !there.has(song.id) && there.add(song.id)).map(storedSong);
     if (fresh.length) this.change({ songs: [...this.state.songs, ...fresh], ...this.byHand }, { undo: "Adding songs" });
     return fresh.length;
+  }
+
+  /** Songs were added to a saved playlist elsewhere on the page; if it is open, it shows them. */
+  appended(id, songs) {
+    const { saved } = this.state;
+    if (saved?.id !== id) return;
+    const ids = [...saved.songs, ...songs.map((song) => song.id)];
+    this.change({ songs: [...this.state.songs, ...songs.map(storedSong)], saved: { ...saved, songs: ids } });
   }
 
   remove(at) {
@@ -189,6 +213,11 @@ class Draft extends EventTarget {
     );
   }
 
+  /** A setting as it is now: chosen by hand, or the default of the service. */
+  setting(name) {
+    return this.state[name] ?? this.defaults[name] ?? 0;
+  }
+
   /** Whether a playlist can be requested. */
   get ready() {
     const { mode, seeds, from, to } = this.state;
@@ -202,11 +231,11 @@ class Draft extends EventTarget {
       seeds: walk ? [state.from.id] : state.seeds.filter((seed) => !seed.upload).map((seed) => seed.id),
       upload_seeds: walk ? [] : state.seeds.filter((seed) => seed.upload).map((seed) => seed.upload),
       to: walk ? state.to.id : null,
-      length: state.length,
-      artist_gap: state.between + 1,
-      diversity: state.diversity,
-      drift: walk ? 0 : state.drift,
-      adventurousness: walk ? 0 : state.adventurousness || 0,
+      length: state.length ?? undefined, // what nobody chose is left out: the service has the defaults
+      artist_gap: state.artist_gap ?? undefined,
+      diversity: state.diversity ?? undefined,
+      drift: walk ? 0 : state.drift ?? undefined,
+      adventurousness: walk ? 0 : state.adventurousness ?? undefined,
       shuffle: state.shuffle,
       filters: state.filters,
     };

@@ -73,7 +73,7 @@ export function recipe({ make, shuffle, filters, signal, hasDial }) {
     const { state } = draft;
     syncs.forEach((each) => each(state));
     makeButton.disabled = !draft.ready;
-    again.hidden = !state.made || state.diversity === 0;
+    again.hidden = !state.made || draft.setting("diversity") === 0;
     hint.textContent = hintOf(state);
     hint.hidden = !hint.textContent;
   }
@@ -90,24 +90,23 @@ function hintOf(state) {
 
 // ---------------------------------------------------------------- length and dials
 
-function numberInput(id, key, { min, max }) {
+function numberInput(id, key, { min, max, more = 0 }) {
   const input = h("input", { id, class: "input recipe-number", type: "number", inputmode: "numeric", min, max });
   input.addEventListener("change", () => {
     const value = Math.round(Number(input.value));
-    draft.change({
-      [key]: input.value === "" || !Number.isFinite(value) ? draft.state[key] : Math.min(Math.max(value, min), max),
-    });
-    sync(draft.state);
+    const wrong = input.value === "" || !Number.isFinite(value);
+    draft.change({ [key]: wrong ? draft.state[key] : Math.min(Math.max(value, min), max) + more });
+    sync();
   });
-  const sync = (state) => {
-    if (document.activeElement !== input || input.value !== "") input.value = state[key];
+  const sync = () => {
+    if (document.activeElement !== input || input.value !== "") input.value = draft.setting(key) - more;
   };
   return [input, sync];
 }
 
 function numbers() {
   const length = numberInput("playlist-length", "length", { min: 2, max: 500 });
-  const between = numberInput("playlist-between", "between", { min: 0, max: 100 });
+  const between = numberInput("playlist-between", "artist_gap", { min: 0, max: 100, more: 1 });
   const node = h(
     "div",
     { class: "recipe-numbers" },
@@ -116,9 +115,9 @@ function numbers() {
   );
   return [
     node,
-    (state) => {
-      length[1](state);
-      between[1](state);
+    () => {
+      length[1]();
+      between[1]();
     },
   ];
 }
@@ -149,7 +148,7 @@ function dial(name, missing = "") {
   return [
     node,
     (state) => {
-      const position = state[name] ?? 0; // a draft stored by an earlier version has no such dial
+      const position = draft.setting(name);
       node.hidden = name !== "diversity" && state.mode === "walk";
       input.value = position;
       const part = Math.round((100 * (position - min)) / (1 - min));

@@ -4,13 +4,13 @@
 
 import { announce, h, icon, iconButton, replace } from "../../core/dom.js";
 import { brief, number, titleOf } from "../../core/format.js";
+import { dragRow } from "../../widgets/reorder.js";
 import { draft } from "./draft.js";
 import { player } from "../../player/player.js";
 import { moveByArrows, songRow } from "../../songs/list.js";
 import { say } from "../../core/toasts.js";
 
 const PAGE_ROWS = 200; // rows drawn at first, and added by "Show more"
-const SCROLL_EDGE_PIXELS = 70; // a row dragged this close to the edge of the window scrolls the page
 
 export function songRows({ signal }) {
   let shown = null;
@@ -68,6 +68,25 @@ export function songRows({ signal }) {
     say(`“${brief(titleOf(song))}” removed.`, { action: undoAction() });
   }
 
+  /** Drag a row; the draft changes when it is dropped. */
+  function startDrag(event) {
+    const focus = (at) => list.children[at]?.querySelector(".row-drag")?.focus({ preventScroll: true });
+    const at = [...list.children].indexOf(event.currentTarget.closest("li"));
+    dragRow(event, list, {
+      signal,
+      drop: (from, to) => {
+        const { title } = draft.state.songs[from];
+        draft.move(from, to);
+        announce(`${title}: position ${to + 1}`);
+        focus(to);
+      },
+      cancel: () => {
+        draft.change({ songs: [...draft.state.songs] }); // redraw the rows in their old order
+        focus(at);
+      },
+    });
+  }
+
   function row(song, at) {
     const drag = h(
       "button",
@@ -76,7 +95,7 @@ export function songRows({ signal }) {
         type: "button",
         "aria-label": `Move ${song.title}: arrow keys up and down`,
         title: "Drag to move",
-        on: { pointerdown: (event) => startDrag(event, list, signal, at) },
+        on: { pointerdown: startDrag },
       },
       icon("drag"),
     );
@@ -90,7 +109,7 @@ export function songRows({ signal }) {
       { icon: "up", label: "Move up", run: () => move(at, -1, "row-more") },
       { icon: "down", label: "Move down", run: () => move(at, 1, "row-more") },
     ];
-    const line = songRow(song, { onPlay: () => player.play(draft.state.songs, at), actions: [gone], menu });
+    const line = songRow(song, { onPlay: () => player.play(draft.state.songs, { start: at }), actions: [gone], menu });
     line.firstElementChild.prepend(
       drag,
       h("span", { class: "row-number number muted", "aria-hidden": true }, String(at + 1)),
@@ -121,69 +140,4 @@ export function undoAction(label = "Undo") {
     label,
     run: () => back() || say("The playlist has changed since. Use Undo above it to go back step by step."),
   };
-}
-
-/** Drag a row; the draft changes when it is dropped. */
-function startDrag(event, list, signal, from) {
-  if (event.button) return;
-  event.preventDefault();
-  const handle = event.currentTarget;
-  const row = handle.closest("li");
-  const life = new AbortController();
-  const options = { signal: AbortSignal.any([life.signal, signal]) };
-  let y = event.clientY;
-  let frame = 0;
-  handle.setPointerCapture(event.pointerId);
-  row.classList.add("is-dragged");
-  const middle = (other) => {
-    const box = other.getBoundingClientRect();
-    return box.top + box.height / 2;
-  };
-  const settle = () => {
-    // the other rows move: moving the dragged one would lose the pointer capture
-    for (let next = row.nextElementSibling; next && y > middle(next); next = row.nextElementSibling) row.before(next);
-    for (let last = row.previousElementSibling; last && y < middle(last); last = row.previousElementSibling)
-      row.after(last);
-  };
-  const scroll = () => {
-    const past =
-      y < SCROLL_EDGE_PIXELS ? y - SCROLL_EDGE_PIXELS : Math.max(0, y - (innerHeight - SCROLL_EDGE_PIXELS - 80));
-    if (past) {
-      scrollBy(0, past / 5);
-      settle();
-    }
-    frame = requestAnimationFrame(scroll);
-  };
-  const end = (keep) => {
-    life.abort();
-    cancelAnimationFrame(frame);
-    row.classList.remove("is-dragged");
-    const to = [...list.children].indexOf(row);
-    const title = draft.state.songs[from].title;
-    if (keep && to !== from) {
-      draft.move(from, to);
-      announce(`${title}: position ${to + 1}`);
-    } else draft.change({ songs: [...draft.state.songs] }); // redraw the rows in their old order
-    list.children[keep ? to : from]?.querySelector(".row-drag")?.focus({ preventScroll: true });
-  };
-  handle.addEventListener(
-    "pointermove",
-    (moved) => {
-      y = moved.clientY;
-      settle();
-    },
-    options,
-  );
-  handle.addEventListener("pointerup", () => end(true), options);
-  handle.addEventListener("pointercancel", () => end(false), options);
-  document.addEventListener(
-    "keydown",
-    (pressed) => {
-      if (pressed.key !== "Escape") return;
-      pressed.preventDefault();
-      end(false);
-    },
-    options,
-  );
-  frame = requestAnimationFrame(scroll);
 }

@@ -5,6 +5,7 @@
 import { get } from "../../core/api.js";
 import { h, replace } from "../../core/dom.js";
 import { count, number, percent } from "../../core/format.js";
+import { skeleton } from "../../widgets/skeleton.js";
 import { songList } from "../../songs/list.js";
 import { coldStart } from "./words.js";
 
@@ -16,7 +17,7 @@ export function coldBox(signal, kind) {
     "section",
     { class: "card stack", id: "cold-start", "aria-labelledby": "cold-title", "aria-busy": true },
     title,
-    h("div", { class: "skeleton quality-wait" }),
+    skeleton("block", 1),
   );
   const fill = (...parts) => {
     if (signal.aborted) return;
@@ -24,13 +25,15 @@ export function coldBox(signal, kind) {
     replace(box, title, parts);
   };
   get("/model/cold-start", {}, { signal }).then(
-    (cold) =>
+    (cold) => {
+      if (!cold.seeds) return box.remove(); // a history of artists tells nothing about songs
       fill(
         h("p", { id: "cold-sentence" }, coldStart(cold)),
         cold.never_played > 0 && bars(cold, kind),
         examples(cold.examples),
         cold.sampled && h("p", { class: "muted small-text" }, `Estimated from ${count(cold.seeds, "played song")}.`),
-      ),
+      );
+    },
     () => fill(h("p", { class: "muted" }, "Not available right now.")),
   );
   return box;

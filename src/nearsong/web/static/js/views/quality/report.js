@@ -5,7 +5,7 @@
 import { intervals } from "./charts.js";
 import { h, icon } from "../../core/dom.js";
 import { longTime, number } from "../../core/format.js";
-import { decision, headline, MEANINGS, NAMES } from "./words.js";
+import { decision, headline, MEANINGS, NAMES, popularityWins } from "./words.js";
 
 const PANELS = [
   ["known", "Known songs", "Each song of a held-out artist, compared with the songs the model was trained on."],
@@ -31,6 +31,7 @@ export function hero(report, model) {
       h("div", { class: "stack" }, h("p", {}, refused), advice(report)),
     );
   if (!main) return h("section", { class: "quality-hero" }, warning);
+  const popular = popularityWins(report);
   return h(
     "section",
     { class: "quality-hero", "aria-label": "Result" },
@@ -41,6 +42,7 @@ export function hero(report, model) {
       ` ${main.title}`,
     ),
     h("p", { class: "quality-more" }, main.more),
+    popular && h("p", { class: "quality-more", id: "popularity-wins" }, popular),
     warning,
   );
 }

@@ -20,7 +20,7 @@ export const MEANINGS = {
   random: "Random order.",
   popularity: "The most popular artists first, whatever the song.",
   native: "Similar sound, without training.",
-  imported: "A model trained elsewhere.",
+  imported: "A model that was trained elsewhere, scored here.",
   active: "The model in use until then, trained again without the held-out artists from what it knew.",
   paper: "Codewords, weighted so that songs with the same listeners are near.",
   mlr: "The same, with everything that is heard of a song.",
@@ -49,6 +49,29 @@ export function headline(report, kind) {
     fresh && `Unseen artists: ${hundred(fresh.mean)}.`,
   ];
   return { big: hundred(score.mean), title, more: more.filter(Boolean).join(" ") };
+}
+
+/** A sentence where popularity ranks better than the model, or as well; "" where it does not. */
+export function popularityWins(report) {
+  if (!["learned", "active"].includes(report.decision)) return ""; // sound alone is in use
+  const won = [
+    ["known", "for known songs"],
+    ["unknown", "for new artists"],
+  ].filter(([panel]) => {
+    const model = of(report, "learned", panel);
+    const popular = of(report, "popularity", panel);
+    return model && popular && hundred(popular.mean) > hundred(model.mean);
+  });
+  if (!won.length) return "";
+  const scores = won.map(
+    ([panel, where]) =>
+      `${where} (${hundred(of(report, "popularity", panel).mean)} against ` +
+      `${hundred(of(report, "learned", panel).mean)} of 100)`,
+  );
+  return (
+    `Ranking by popularity alone is better than the model ${scores.join(" and ")}. ` +
+    "It always names the same popular artists, though, and cannot rank songs that nobody has played."
+  );
 }
 
 /** Why the new model was not used, or "" if it was. */

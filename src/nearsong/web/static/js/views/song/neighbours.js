@@ -2,14 +2,15 @@
 //
 //   neighbours({learned, native, query, whyOf, lesson}) -> node
 //     learned, native   lists of NeighbourOut; learned null: no trained model, one column
-//     query             {title, artist} of the seed
+//     query             the seed: {title, artist, id}; id null for an uploaded file
 //     lesson() -> node  shown beside a single column: how to train a model
 //     whyOf(near) -> f() -> Promise of WhyOut; or null where there is none
 
+import { get } from "../../core/api.js";
 import { h, icon, iconButton } from "../../core/dom.js";
-import { percent, titleOf } from "../../core/format.js";
+import { titleOf } from "../../core/format.js";
 import { player } from "../../player/player.js";
-import { songHref } from "../../songs/links.js";
+import { closenessMark } from "../../songs/closeness.js";
 import { songList } from "../../songs/list.js";
 import { whyButton } from "./why.js";
 
@@ -87,7 +88,15 @@ function column(kind, list, inBoth, query, whyOf) {
 function rowOf(near, inBoth, query, whyOf) {
   const { song } = near;
   const load = whyOf(near);
-  const opens = load && whyButton(load, { query, other: song, label: `Why is ${titleOf(song)} similar?` });
+  const asked = { query: query.id, other: song.id };
+  const opens =
+    load &&
+    whyButton(load, {
+      query,
+      other: song,
+      label: `Why is ${titleOf(song)} similar?`,
+      find: query.id ? () => get("/why/moment", asked) : null, // an uploaded file is deleted by now
+    });
   const marks = [
     near.listeners_agree &&
       h(
@@ -104,29 +113,10 @@ function rowOf(near, inBoth, query, whyOf) {
         h("span", { class: "visually-hidden" }, "in both lists"),
       ),
   ];
-  const alike = percent(Math.floor(100 * near.similarity) / 100); // rounded down: only identical songs are 100% similar
   return {
     marks,
-    menu: false,
-    note: h(
-      "div",
-      { class: "alike", title: `${alike} similar` },
-      h("span", { class: "number" }, alike, h("span", { class: "visually-hidden" }, " similar")),
-      h("div", { class: "bar", vars: { "--part": alike }, "aria-hidden": true }, h("span")),
-    ),
-    actions: [
-      opens && opens.button,
-      h(
-        "a",
-        {
-          class: "icon-button row-reseed",
-          href: songHref(song.id),
-          "aria-label": `Songs similar to ${titleOf(song)}`,
-          title: "Similar songs",
-        },
-        icon("near"),
-      ),
-    ],
+    note: closenessMark(near),
+    actions: [opens && opens.button],
     below: opens?.below,
   };
 }

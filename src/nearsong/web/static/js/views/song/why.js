@@ -1,18 +1,24 @@
-// Why two songs are similar: sounds in common, differences, shared listeners.
+// Why two songs are similar: one sentence, what they share to hear, and the details folded away.
 //
-//   whyPanel(why, {query, other}) -> node        why: WhyOut of the API; query, other: short names for the two
-//   whyButton(load, {query, other, label}) -> {button, below}: a button that toggles the panel; load() -> WhyOut
+//   whyButton(load, {query, other, label, find}) -> {button, below}: a button that toggles the panel
+//     load() -> Promise of WhyOut of the API; query, other: the two songs
+//     find() -> Promise of MomentOut; missing: there is nothing to hear
 
 import { isAbort } from "../../core/api.js";
 import { button, h, icon, replace } from "../../core/dom.js";
+import { onEscape } from "../../core/escape.js";
 import { artistOf, brief, count, number, percent, titleOf } from "../../core/format.js";
 import { isCurrent, player } from "../../player/player.js";
+import { nearerThan } from "../../songs/closeness.js";
+import { skeleton } from "../../widgets/skeleton.js";
+import { sharedMoment } from "./shared_moment.js";
 
 const MAX_SOUNDS = 3; // of each kind, before "Show more"
 const EXAMPLES = 2;
 
-export function whyButton(load, { query, other, label }) {
+export function whyButton(load, { query, other, label, find }) {
   const below = h("div", { class: "why", hidden: true });
+  const moment = find && sharedMoment(query, other, { find });
   let loaded = null;
   const opener = button("Why?", toggle, {
     class: "button plain small row-why",
@@ -20,50 +26,64 @@ export function whyButton(load, { query, other, label }) {
     "aria-label": label,
   });
 
+  let release = () => {};
+  const closeByEscape = () => {
+    toggle();
+    opener.focus();
+  };
+
   async function toggle() {
     const open = below.hidden;
     opener.setAttribute("aria-expanded", String(open));
     below.hidden = !open;
+    release();
+    if (open) release = onEscape(closeByEscape, below);
+    else moment?.stop();
     if (!open || loaded) return;
     replace(
       below,
-      h("div", { class: "skeleton why-waits" }),
+      skeleton("lines", 3),
       h("span", { class: "visually-hidden", role: "status" }, "Comparing the songs"),
     );
     try {
       loaded = await load();
-      replace(below, whyPanel(loaded, { query, other }));
+      replace(below, whyPanel(loaded, { query, other, moment }));
     } catch (error) {
       if (!isAbort(error)) replace(below, h("p", { class: "muted" }, error.detail || "Something went wrong."));
     }
   }
 
-  below.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || below.hidden) return;
-    event.preventDefault();
-    toggle();
-    opener.focus();
-  });
   return { button: opener, below };
 }
 
-function whyPanel(why, { query, other }) {
+function whyPanel(why, { query, other, moment }) {
+  const opposed = why.traits.opposed.map(
+    ([first, second]) => `${brief(titleOf(query))} is ${first}, ${brief(titleOf(other))} ${second}`,
+  );
   return h(
     "div",
     { class: "why-body" },
-    why.lead && h("p", { class: "why-lead" }, why.lead),
-    why.parts && distance(why.parts),
-    listeners(why, query, other),
-    sounds(plainFirst(why.similarities), {
-      title: "What they have in common",
-      none: why.parts ? "" : "No sound stands out in both.",
-      query,
-      other,
-      kind: "together",
-    }),
-    sounds(why.differences, { title: "What is different", none: "", query, other, kind: "apart" }),
+    h("p", { class: "why-lead" }, why.lead),
+    opposed.length > 0 && h("p", { class: "why-opposed" }, `They differ: ${opposed.join("; ")}.`),
+    moment?.node,
+    h(
+      "details",
+      { class: "why-details" },
+      h("summary", {}, "Details"),
+      h(
+        "div",
+        { class: "why-details-body" },
+        h("p", {}, `${capital(why.closeness_word)}: ${nearerThan(why.similarity)}.`),
+        why.parts && distance(why.parts),
+        listeners(why, query, other),
+        sounds(why.similarities, { title: "Sounds they have in common", query, other, kind: "together" }),
+        sounds(why.differences, { title: "Sounds that differ", query, other, kind: "apart" }),
+      ),
+    ),
   );
 }
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** What the distance is made of: the parts add up to all of it. */
 function distance(parts) {
@@ -74,7 +94,7 @@ function distance(parts) {
       h("dt", { class: "ellipsis", title: words }, words),
       h(
         "dd",
-        { title: `nearer than ${percent(similarity)} of all pairs of songs` },
+        { title: nearerThan(similarity) },
         h("div", { class: "bar", vars: { "--part": `${100 * share}%` }, "aria-hidden": true }, h("span")),
         h("span", { class: "number" }, percent(share)),
       ),
@@ -89,6 +109,8 @@ function distance(parts) {
     total > 0 &&
       parts.aspects.length > 1 &&
       h("p", { class: "muted" }, `In sound they differ most in ${aspects.join(" and ")}.`),
+    parts.played.length > 0 &&
+      h("p", { class: "muted" }, `Likely listeners of both also play ${parts.played.join(", ")}.`),
   );
 }
 
@@ -144,21 +166,16 @@ const ordinal = (n) => {
   return `It is the ${n}${tail}`;
 };
 
-const above = (sound) => [sound.in_query > sound.in_library, sound.in_song > sound.in_library];
-
-/** Sounds that both songs have much of come first, then by weight. */
-const plainFirst = (all) => [...all].sort((a, b) => above(b).every(Boolean) - above(a).every(Boolean));
-
 /** The API's sentence, with the names of the songs for "this song" and "the other song". */
 function reason(sound, query, other) {
   const named = sound.reason
     .replace(/^this song\b/, brief(titleOf(query)))
     .replace(/^the other song\b/, brief(titleOf(other)));
-  return `${named[0].toUpperCase()}${named.slice(1)}.`;
+  return `${capital(named)}.`;
 }
 
-function sounds(all, { title, none, query, other, kind }) {
-  if (!all.length) return none && h("p", { class: "muted" }, none);
+function sounds(all, { title, query, other, kind }) {
+  if (!all.length) return null;
   const most = Math.max(0.01, ...all.flatMap((sound) => [sound.in_query, sound.in_song, sound.in_library]));
   const list = h(
     "ul",
@@ -222,7 +239,7 @@ function soundItem(sound, query, other, most) {
   return h(
     "li",
     { class: "sound" },
-    h("h4", { class: "sound-words" }, sound.words[0].toUpperCase() + sound.words.slice(1)),
+    h("h4", { class: "sound-words" }, capital(sound.words)),
     h("p", { class: "muted" }, reason(sound, query, other)),
     sound.in_library !== null &&
       h(

@@ -1,6 +1,7 @@
 // openMenu(button, items) -> a menu at a button: items [{icon, label, run}] or [{icon, label, href}]
 
-import { h, icon } from "./dom.js";
+import { h, icon } from "../core/dom.js";
+import { onEscape } from "../core/escape.js";
 
 let shutMenu = null;
 
@@ -34,9 +35,10 @@ export function openMenu(button, items) {
     entries,
   );
   const outside = (event) => menu.contains(event.target) || button.contains(event.target) || shut(false);
-  const moved = () => shut(false);
+  const moved = (event) => menu.contains(event.target) || shut(false); // a long menu scrolls itself
 
   function shut(back) {
+    release();
     menu.remove();
     button.setAttribute("aria-expanded", "false");
     document.removeEventListener("pointerdown", outside, true);
@@ -51,7 +53,6 @@ export function openMenu(button, items) {
     const here = entries.indexOf(document.activeElement);
     const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: -1 }[event.key];
     if (to !== undefined) entries.at(to % entries.length).focus();
-    else if (event.key === "Escape") shut(true);
     else if (event.key === "Tab") return shut(true);
     else return;
     event.preventDefault();
@@ -61,6 +62,7 @@ export function openMenu(button, items) {
   document.body.append(menu);
   moveTo(menu, button);
   button.setAttribute("aria-expanded", "true");
+  const release = onEscape(() => shut(true));
   shutMenu = () => shut(false);
   entries[0]?.focus({ preventScroll: true });
   document.addEventListener("pointerdown", outside, true);

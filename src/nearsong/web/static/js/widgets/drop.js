@@ -4,7 +4,7 @@
 //   takeDropped() -> File|null   the dropped file, once
 //   dropped: EventTarget, "file" when the listen view is already open
 
-import { h, icon } from "./dom.js";
+import { h, icon } from "../core/dom.js";
 
 export const dropped = new EventTarget();
 

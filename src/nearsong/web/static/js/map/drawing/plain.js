@@ -33,7 +33,8 @@ export class PlainPainter {
     Object.assign(this, { bytes, order });
   }
 
-  draw(camera, density, paper) {
+  /** affine: pixel = a * position + b as [ax, bx, ay, by]; it and the radius in pixels of the canvas. */
+  draw([ax, bx, ay, by], radius, paper) {
     const { canvas, columns, bytes, order } = this;
     const across = canvas.width;
     const down = canvas.height;
@@ -42,8 +43,7 @@ export class PlainPainter {
     const pixels = this.image.data;
     const [r0, g0, b0] = paper;
     new Uint32Array(pixels.buffer).fill((255 << 24) | (b0 << 16) | (g0 << 8) | r0);
-    const { reach, phases } = discs(camera.radius * density, across);
-    const [ax, bx, ay, by] = camera.affine.map((value) => value * density);
+    const { reach, phases } = discs(radius, across);
     for (const i of order) {
       const px = columns.x[i] * ax + bx;
       const py = columns.y[i] * ay + by;

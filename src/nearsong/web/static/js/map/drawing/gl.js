@@ -117,7 +117,8 @@ class GlPainter {
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, order, gl.DYNAMIC_DRAW);
   }
 
-  draw(camera, density, paper) {
+  /** affine: pixel = a * position + b as [ax, bx, ay, by]; it and the radius in pixels of the canvas. */
+  draw(affine, radius, paper) {
     if (this.lost) return;
     const { gl, canvas, uniforms } = this;
     const [r, g, b] = paper.map((value) => value / 255);
@@ -125,9 +126,9 @@ class GlPainter {
     gl.clearColor(r, g, b, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
     if (!this.columns.n) return;
-    gl.uniform4f(uniforms.affine, ...camera.affine.map((value) => value * density));
+    gl.uniform4f(uniforms.affine, ...affine);
     gl.uniform2f(uniforms.size, canvas.width, canvas.height);
-    gl.uniform1f(uniforms.radius, camera.radius * density);
+    gl.uniform1f(uniforms.radius, radius);
     gl.uniform3f(uniforms.paper, r, g, b);
     gl.drawElements(gl.POINTS, this.columns.n, gl.UNSIGNED_INT, 0);
   }

@@ -1,0 +1,1 @@
+"""Routes for browsing: home, albums, artists."""

@@ -1,0 +1,1 @@
+"""Settings of library and service: folders, listening histories, models, schedule, the address for phones."""

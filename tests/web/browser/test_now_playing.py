@@ -1,0 +1,151 @@
+"""The queue beside the view, the large view of what plays, and the lock screen."""
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import ask, rows, serious, until
+from playing import PART_SECONDS, play_parts, queued
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(visit, long_served):
+    page = visit(long_served)
+    play_parts(page)
+    page.locator("#play-toggle").click()
+    page.locator("#queue-toggle").click()
+    panel = page.get_by_role("complementary", name="Queue")
+    view, column = page.locator("main").bounding_box(), panel.bounding_box()
+    assert view["x"] + view["width"] <= column["x"] + 1  # it covers nothing
+    assert column["y"] + column["height"] <= page.locator("#player").bounding_box()["y"] + 1
+    expect(panel.locator(".queue-row")).to_have_count(3)
+    last = panel.get_by_role("button", name="Move Part 3:")
+    last.focus()
+    page.keyboard.press("Alt+ArrowUp")
+    assert queued(page) == ["Part 1", "Part 3", "Part 2"]
+    expect(last).to_be_focused()
+    handle, goal = last.bounding_box(), panel.locator(".queue-row").nth(2).bounding_box()
+    page.mouse.move(handle["x"] + 10, handle["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(goal["x"] + 10, goal["y"] + goal["height"] - 2, steps=5)
+    page.keyboard.press("Escape")  # the row goes back, the queue stays open
+    page.mouse.up()
+    expect(panel).to_be_visible()
+    assert queued(page) == ["Part 1", "Part 3", "Part 2"]
+    page.mouse.move(handle["x"] + 10, handle["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(goal["x"] + 10, goal["y"] + goal["height"] - 2, steps=5)
+    page.mouse.up()
+    until(page, lambda: queued(page) == ["Part 1", "Part 2", "Part 3"])
+    page.locator("#next").click()
+    expect(panel.locator(".queue-row")).to_have_count(2)
+    panel.get_by_role("button", name="Save").click()  # what was played, too
+    page.keyboard.type("Three parts")
+    assert serious(page) == []
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("Saved as “Three parts” (3 songs).")
+    saved = next(one for one in ask(long_served, "/playlists") if one["name"] == "Three parts")
+    songs = ask(long_served, f"/playlists/{saved['id']}")["items"]
+    assert [song["title"] for song in songs] == ["Part 1", "Part 2", "Part 3"]
+    panel.get_by_role("button", name="Clear").click()
+    expect(panel.locator(".queue-row")).to_have_count(1)
+    page.locator(".row-more").first.click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menu")).to_have_count(0)
+    expect(panel).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    page.goto("about:blank")
+    tab = page.context.new_page()
+    tab.goto(long_served)
+    expect(tab.locator("#player-title")).to_have_text("Part 2")  # the queue outlives its tab
+    tab.close()
+
+
+SWIPE = """(element, [from, to]) => {
+  const touch = (y) => new Touch({ identifier: 1, target: element, clientX: 100, clientY: y });
+  const fire = (name, y, touches) => element.dispatchEvent(new TouchEvent(name,
+    { touches, changedTouches: [touch(y)], bubbles: true, cancelable: true }));
+  fire("touchstart", from, [touch(from)]);
+  fire("touchend", to, []);
+}"""
+
+
+def test_on_a_phone_the_bar_opens_a_large_view_that_back_esc_and_a_swipe_close(visit, long_served):
+    page = visit(long_served, **PHONE)
+    play_parts(page)
+    large = page.get_by_role("dialog", name="Now playing")
+    box = page.locator(".player-song").bounding_box()
+    page.touchscreen.tap(box["x"] + 90, box["y"] + 30)
+    expect(large).to_be_visible()
+    assert large.bounding_box() == {"x": 0, "y": 0, **PHONE["viewport"]}
+    expect(large.get_by_role("heading", name="Part 1")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#now-queue")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#now-queue")).to_contain_text("Part 2")
+    assert serious(page) == []
+    large.get_by_role("button", name="Next song").tap()
+    expect(large.get_by_role("heading", name="Part 2")).to_be_visible()
+    page.locator("#now-queue").tap()
+    expect(page.get_by_role("complementary", name="Queue")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary", name="Queue")).to_be_hidden()
+    expect(large).to_be_visible()
+    page.go_back()
+    expect(large).to_be_hidden()
+    expect(rows(page)).to_have_count(3)  # and the view is the same
+    page.locator(".player-song").evaluate(SWIPE, [600, 500])
+    expect(large).to_be_visible()
+    large.evaluate(SWIPE, [200, 320])
+    expect(large).to_be_hidden()
+    page.keyboard.press("f")
+    page.keyboard.press("Escape")
+    expect(large).to_be_hidden()
+    expect(page.locator("#open-now-playing")).to_be_focused()
+    page.keyboard.press("f")
+    page.keyboard.press("/")
+    expect(large).to_be_hidden()
+    expect(page.locator("#search")).to_be_focused()
+    page.locator("#open-now-playing").focus()
+    page.keyboard.press("f")
+    large.get_by_role("link", name="Parts", exact=True).click()
+    expect(page.get_by_role("heading", name="Parts", level=1)).to_be_visible()
+    page.keyboard.press("f")
+    large.get_by_role("link", name="Part 2").click()
+    expect(page.get_by_role("heading", name="Part 2", level=1)).to_be_visible()
+    expect(large).to_be_hidden()
+
+
+def test_the_cover_grows_unless_less_motion_is_wanted(visit, long_served):
+    moves = "document.querySelector('.now-cover .cover').getAnimations().length"
+    for motion, wanted in (("no-preference", 1), ("reduce", 0)):
+        page = visit(long_served, reduced_motion=motion)
+        play_parts(page)
+        page.evaluate("document.getElementById('open-now-playing').click()")
+        assert page.evaluate(moves) == wanted
+
+
+def test_the_lock_screen_shows_the_song_and_its_keys_work(visit, long_served):
+    page = visit.blank(long_served, timezone_id="UTC")  # pages of this kind have the script below
+    page.add_init_script(
+        """window.keys = {}; window.told = null;
+        MediaSession.prototype.setActionHandler = (name, run) => { window.keys[name] = run; };
+        MediaSession.prototype.setPositionState = (state) => { window.told = state; };"""
+    )
+    page.goto(f"{long_served}/#/library")
+    play_parts(page)
+    session = "navigator.mediaSession"
+    shown = page.evaluate(f"[{session}.metadata.title, {session}.metadata.artist, {session}.metadata.album]")
+    assert shown == ["Part 1", "Long Player", "Parts"]
+    assert page.evaluate(f"{session}.metadata.artwork.map((one) => one.sizes)") == ["96x96", "256x256", "512x512"]
+    page.evaluate("keys.seekto({ seekTime: 5 })")
+    until(page, lambda: page.evaluate("told.position") >= 5)
+    assert page.evaluate("told.duration") == pytest.approx(PART_SECONDS, abs=0.1)
+    page.evaluate("keys.nexttrack()")
+    expect(page.locator("#player-title")).to_have_text("Part 2")
+    page.evaluate("keys.previoustrack()")
+    expect(page.locator("#player-title")).to_have_text("Part 1")
+    page.evaluate("keys.pause()")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert page.evaluate(f"{session}.playbackState") == "paused"
+    page.evaluate("keys.play()")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()

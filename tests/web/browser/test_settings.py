@@ -1,0 +1,173 @@
+"""Settings in a real browser: each is changed as a person would, after a question where something is lost."""
+
+import shutil
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import LONG, ask, serious, too_wide, until
+from nearsong.library import AutomaticRun, AutomationState, Library
+from waiting import wait_for
+
+ZERO = "user,artist,title,plays\nann,Neu!,Hallogallo,9\nann,Kraftwerk,Autobahn,4\n"
+
+
+@pytest.fixture
+def server(trained_file, serving, tmp_path, styled_music):
+    """The library and address of a service that may run by itself; folders may be chosen beside that of the music."""
+    with Library.open(shutil.copy(trained_file, tmp_path / "library.sqlite")) as library:
+        run = AutomaticRun(time=1_790_000_000.0, task="train", state="done", words="Better: 76 of 100 pairs.")
+        library.automation.write(AutomationState().with_run(run))
+        with serving(library, automatic=True, allowed_folders=(styled_music.parent,)) as address:
+            yield library, address
+
+
+def sound(page: Page) -> None:
+    """Check that nothing is inaccessible or too wide, on a phone either."""
+    assert serious(page) == []
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        until(page, lambda: too_wide(page) == 0)
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def answer(page: Page, action: str) -> None:
+    """Answer the question that is open with yes."""
+    expect(page.locator("dialog[open]")).to_be_visible()
+    assert serious(page) == []
+    page.locator("dialog[open]").get_by_role("button", name=action).click()
+
+
+def test_a_folder_is_removed_after_a_question_and_added_again_by_choosing_it(server, visit, styled_music):
+    library, address = server
+    page = visit(address, "#/settings?section=folders", allow=("409",))
+    folder = page.locator("#folders .settings-row")
+    expect(folder).to_contain_text("72 songs")
+    remove = page.get_by_role("button", name=f"Remove {styled_music}")
+    remove.click()
+    expect(page.locator("dialog[open]")).to_contain_text("Its 72 songs leave the library")
+    page.keyboard.press("Escape")
+    expect(remove).to_be_focused()
+    assert library.status().songs == 72
+    remove.click()
+    answer(page, "Remove folder")
+    expect(page.get_by_text("No folder yet")).to_be_visible()
+    assert (library.folders, library.status().songs) == ([], 0)
+    add = page.get_by_role("button", name="Add a folder")
+    add.click()
+    expect(page.get_by_role("dialog", name="Choose a folder")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(add).to_be_focused()
+    add.click()
+    choice = page.get_by_role("dialog", name="Choose a folder")
+    choice.get_by_role("button", name=styled_music.name, exact=True).click()
+    expect(choice.locator(".folder-here")).to_have_text(str(styled_music))
+    sound(page)
+    choice.get_by_role("button", name="Up one folder").click()
+    expect(choice.locator(".folder-here")).to_have_text(str(styled_music.parent))
+    choice.get_by_role("button", name=styled_music.name, exact=True).click()
+    expect(choice.locator(".folder-here")).to_have_text(str(styled_music))
+    with page.expect_request(lambda sent: "/api/v1/files" in sent.url, timeout=LONG):  # problems may have been found
+        choice.get_by_role("button", name="Add this folder").click()
+    expect(folder).to_contain_text("72 songs", timeout=LONG)
+    assert library.folders == [str(styled_music)]
+
+
+def test_a_history_of_which_nothing_is_here_says_so_with_names_and_is_removed(server, visit, tmp_path):
+    library, address = server
+    (tmp_path / "strange.csv").write_text(ZERO)
+    page = visit(address, "#/settings")
+    rows = page.locator("#histories .settings-row")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("of the plays are in the library")
+    page.set_input_files("#listens-file", tmp_path / "strange.csv")
+    box = page.get_by_role("dialog", name="Imported, but nothing matches")
+    expect(box).to_be_visible(timeout=LONG)
+    for words in (
+        "None of 2 track names",
+        "Neu! - Hallogallo (9)",
+        "The library has 72 songs by 36 artists",
+        "Next: ",
+    ):
+        expect(box).to_contain_text(words)
+    expect(page.locator(".toast-good")).to_have_count(0)
+    sound(page)
+    box.get_by_role("link", name="Histories").click()
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("of ann")
+    expect(rows.first.locator(".note.warn")).to_contain_text("None of 2 track names is in the library (13 plays).")
+    page.get_by_role("button", name="Remove strange.csv").click()
+    answer(page, "Remove history")
+    expect(rows).to_have_count(1)
+    assert len(library.listens()) == 1
+
+
+def test_two_models_are_seen_side_by_side_and_one_is_removed(server, visit):
+    library, address = server
+    page = visit(address, "#/settings?section=models")
+    page.get_by_role("button", name="Compare Sound alone 1").click()
+    box = page.get_by_role("dialog", name="Two models side by side")
+    compared = ask(address, "/model/compare", first=2, second=1)
+    for words in compared["words"]:
+        expect(box).to_contain_text(words)
+    for model in compared["models"]:
+        expect(box.locator("table")).to_contain_text(f"{100 * model['known']['mean']:.1f}")
+    sound(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Remove Sound alone 1").click()
+    answer(page, "Remove model")
+    expect(page.locator("#models .settings-row")).to_have_count(1)
+    assert [row.id for row in library.models()] == [2]
+
+
+def test_the_schedule_is_saved_or_discarded_and_says_what_was_done(server, visit):
+    library, address = server
+    page = visit(address, "#/settings?section=schedule")
+    plays, save = page.get_by_label("Train after"), page.get_by_role("button", name="Save", exact=True)
+    expect(plays).to_have_value("300")
+    expect(page.locator(".settings-body[aria-busy]")).to_have_count(0)
+    section = page.locator("#settings-schedule")
+    until(page, lambda: abs(section.bounding_box()["y"]) < 60)  # also if those above it were loaded later
+    expect(save).to_be_disabled()
+    plays.fill("7")
+    expect(page.get_by_text("Not saved yet")).to_be_visible()
+    page.get_by_role("button", name="Discard").click()
+    expect(plays).to_have_value("300")
+    plays.fill("8")
+    page.get_by_label("Quiet hours from").fill("01:30")
+    save.click()
+    expect(page.locator("#toasts")).to_contain_text("Schedule saved.")
+    expect(save).to_be_disabled()
+    settings = library.automation.settings()
+    assert (settings.new_listens, settings.quiet_from, settings.new_songs) == (8, "01:30", 100)
+    page.get_by_text("What it did").click()
+    expect(page.locator("#automation-runs li")).to_contain_text("Training, 21 Sept 2026")
+    page.get_by_label("Watch the folders").uncheck()
+    until(page, lambda: not library.automation.settings().watch)
+    page.get_by_label("Scan new music and learn").uncheck()
+    expect(page.locator("#automation-words")).to_contain_text("Off: it neither scans nor trains by itself.")
+    expect(plays).to_be_hidden()
+    expect(page.locator("#settings-phone")).to_contain_text("Only this computer can reach nearsong.")
+
+
+def test_a_listener_sees_only_what_is_theirs_and_a_section_that_fails_can_be_loaded_again(server, visit):
+    library, address = server
+    library.accounts.add("ada", is_admin=True)
+    token = library.accounts.add("ben")
+    wait_for(lambda: httpx.get(f"{address}/api/v1/status").status_code == 401)  # it has noticed
+    page = visit(address, "#/settings", allow=("401", "503"))
+    page.locator("#token").fill(token)
+    page.route("**/api/v1/connection", lambda route: route.fulfill(status=503, json={"detail": "busy just now."}))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#home-added")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    expect(page.locator("#settings-phone")).to_contain_text("Busy just now.")
+    page.unroute("**/api/v1/connection")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#settings-phone")).to_contain_text("nearsong serve --host 0.0.0.0")
+    titles = page.locator(".settings-section h3").all_inner_texts()
+    assert titles == ["Account", "Phone and players", "Your listening histories"]
+    expect(page.locator("#settings-account")).to_contain_text("Signed in as ben.")
+    expect(page.get_by_text("No listening history yet")).to_be_visible()
+    sound(page)
