@@ -1,5 +1,8 @@
 # Two commands matter to a newcomer: `make demo` and `make test`. Each sets itself up in .venv.
-PYTHON ?= python3.11
+# Any Python from 3.11 up: the lowest that is found, so that all see the same; or: make demo PYTHON=python3.13
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$name -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$name && break; done)
+SYSTEM_PYTHON ?= /usr/bin/python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH ?= full
@@ -12,7 +15,7 @@ LISTENS ?=
 # Each process would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test checks compiled weights lint types docs bench torture release size audit clean
+.PHONY: demo serve test checks compiled weights clients lint types docs bench torture release matrix size python audit deploy-check clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -29,7 +32,7 @@ test: $(VENV)/dev
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
 
 # What comes before the tests, two at a time: mypy uses one core, so the other one compiles.
-checks: lint compiled types weights
+checks: lint compiled types weights clients
 
 # Compiled functions in the cache of numba; without them each test process would compile its own.
 compiled: $(VENV)/dev
@@ -39,6 +42,15 @@ compiled: $(VENV)/dev
 weights: $(VENV)/dev
 	@test -e $(VENV)/encoders/musicnn.npz || NEARSONG_ENCODERS=$(VENV)/encoders $(BIN)/nearsong encoders install musicnn \
 		|| echo "musicnn could not be downloaded; the test that needs its weights skips."
+
+# Players that nobody here wrote, for the tests that drive them; those skip where one cannot be installed.
+clients: $(VENV)/dev
+	@test -e $(VENV)/clients/py_sonic-*.dist-info || $(BIN)/pip --python $(SYSTEM_PYTHON) install -q --no-deps \
+		--target $(VENV)/clients -r tests/clients/requirements.txt \
+		|| echo "the players in Python could not be installed; the tests that drive them skip."
+	@test -e $(VENV)/clients/node_modules/subsonic-api || npm install --silent --no-audit --no-fund --no-save \
+		--prefix $(VENV)/clients subsonic-api@3.3.1 \
+		|| echo "subsonic-api could not be installed from npm; the test that drives it skips."
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -64,18 +76,30 @@ release: $(VENV)/release
 	rm -rf dist
 	$(BIN)/python release/make_release.py dist
 
+# The wheel on every Python from 3.11 up that is found here, with pinned and with the newest dependencies.
+matrix: $(VENV)/release
+	$(BIN)/python release/matrix.py
+
 # What an installation without extras takes on disk, by package.
-size:
+size: python
 	$(PYTHON) -m venv --clear build/size
 	build/size/bin/pip install -q -c constraints.txt .
-	build/size/bin/python release/install_size.py
+	build/size/bin/python release/install_size.py --limit 730
 
 # Known vulnerabilities of the pinned dependencies, from PyPI; fails where it cannot be asked.
 audit: $(VENV)/release
 	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
 
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+# The files in deploy/: linted, and the Containerfile carried out in a bare Debian root (needs root and debootstrap).
+deploy-check: python
+	$(PYTHON) deploy/check.py
+
+$(BIN)/python: | python
+	$(PYTHON) -m venv $(VENV)
+
+python:
+	@test -n "$(PYTHON)" || { echo "No Python from 3.11 up was found; install one (Debian: apt-get install python3-venv)," \
+		"or name yours: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 
 # Marker files: what is installed, redone when the dependencies change.
 $(VENV)/base: $(BIN)/python pyproject.toml constraints.txt

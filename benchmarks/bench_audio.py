@@ -51,7 +51,8 @@ from nearsong.audio import (
     map_audio_files,
     stream_audio,
 )
-from nearsong.audio.convert import AudioFormat, convert_file, identity_of
+from nearsong.audio.conversion.convert import convert_file, identity_of
+from nearsong.audio.conversion.forms import AudioFormat
 from nearsong.encoding import Codebook
 from nearsong.library.models.fit_encoder import fit_encoders
 from nearsong.model import SimilarityModel

@@ -20,7 +20,10 @@ _TRACK_PREFIX = re.compile(
     re.VERBOSE,
 )
 _TRACK_NUMBER = re.compile(r"\d{1,3}")
-_DISC = re.compile(r"(?:cd|dis[ck]|lp|vinyl|side)\W*(?:\w{1,2}|[ivx]+)", re.IGNORECASE)
+_DISC = re.compile(r"(?:cd|dis[ck]|lp|vinyl|side)\W*(\w{1,2}|[ivx]+)", re.IGNORECASE)
+_DISC_NUMERALS = {
+    "a": 1, "b": 2, "c": 3, "d": 4, "i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8,
+}  # fmt: skip
 _YEAR_AFTER = re.compile(r"^(.+?)\s*[(\[]((?:1[5-9]|2[01])\d\d)[)\]]$")
 _YEAR_BEFORE = re.compile(
     r"^(?:[(\[]((?:1[5-9]|2[01])\d\d)[)\]]\s*[-\u2013\u2014.]?|((?:1[5-9]|2[01])\d\d)\s+[-\u2013\u2014.])\s*(.+)$"
@@ -64,6 +67,15 @@ class _FileName(NamedTuple):
     has_number: bool
 
 
+STREAMED_PREFIX = "subsonic://"
+"""Beginning of the paths of songs whose files are on a server and never stored here."""
+
+
+def is_streamed(path: str) -> bool:
+    """Return whether a path is that of a song on a server, not of a file."""
+    return path.startswith(STREAMED_PREFIX)
+
+
 def names_in_path(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> PathNames:
     r"""Read artist, title, album and year from the names of a file and of its two nearest folders.
 
@@ -99,6 +111,19 @@ def is_various_artists(name: str) -> bool:
     (True, True, False)
     """
     return _NOT_LETTERS.sub("", name.lower()) in _VARIOUS_ARTISTS
+
+
+def disc_of_folder(name: str) -> int | None:
+    """Return the number of a disc that a folder is named after; None for other folders.
+
+    >>> [disc_of_folder(name) for name in ("CD 2", "Disc III", "Side B", "cd01", "Homogenic")]
+    [2, 3, 2, 1, None]
+    """
+    found = _DISC.fullmatch(name)
+    if not found:
+        return None
+    number = found[1].lower()
+    return int(number) if number.isdecimal() else _DISC_NUMERALS.get(number, 1)
 
 
 def _split(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> tuple[list[str], str]:

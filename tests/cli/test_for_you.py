@@ -34,7 +34,7 @@ def test_songs_for_a_listener_are_listed_with_the_song_they_are_there_for(nearso
     assert "because of" in result.stdout
     for one in snapshot.for_you("Anna", 3).songs:
         assert one.song.title in result.stdout
-        assert one.because.name in result.stdout
+        assert (one.because.name in result.stdout) == one.is_near
 
 
 def test_what_a_listener_knows_is_left_out_unless_it_is_asked_for(nearsong, library, snapshot):
@@ -81,6 +81,10 @@ def test_a_radio_is_the_librarys_and_another_seed_gives_another(nearsong, librar
 
     assert ids("--for", "anna") == [one.song.id for one in snapshot.radio([1, 7], n=12, listener="Anna")]
     assert ids() == ids("--seed", 0) != ids("--seed", 1)
+    surprising = snapshot.radio([1, 7], n=12, listener="Anna", surprise=0.8)
+    assert ids("--for", "anna", "--surprise", 0.8) == [one.song.id for one in surprising] != ids("--for", "anna")
+    wrong = nearsong("radio", 1, "--surprise", 2, library=library)
+    assert "surprise=2.0 must be a number from 0 (familiar) to 1 (surprising)" in wrong.stderr
     result = nearsong("radio", 1, "-n", 2, "--for", "Anna", library=library, COLUMNS="118")
     assert ", for Anna" in " ".join(result.stdout.split())
     assert "2 songs, 4 s." in result.stdout

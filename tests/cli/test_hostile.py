@@ -52,7 +52,7 @@ def test_ids_and_numbers_are_never_cut(nearsong, library, width):
     rows = result.splitlines()[-3:]
     for row, song in zip(rows, answer["songs"], strict=True):
         assert row.split()[-1] == str(song["id"])
-        assert f"{song['distance']:.3f}" in row.split()
+        assert f"{song['closeness_word']} {song['closeness']:.2f}" in row
         assert len(row) <= width
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 import nearsong
 from nearsong import cli
@@ -35,6 +36,14 @@ def test_help_lists_the_commands():
         "experiment",
     ):
         assert f" {command} " in answer.stdout
+
+
+@pytest.mark.parametrize("command", ["status", "why", "encoders", "similar"])
+def test_the_help_of_a_command_has_each_example_on_its_own_line(command):
+    lines = [line.strip() for line in CliRunner().invoke(cli.app, [command, "--help"]).stdout.splitlines()]
+    examples = [line for line in lines if line.startswith(f"nearsong {command}")]
+    assert len(examples) > 1
+    assert not any("nearsong" in example[1:] for example in examples)
 
 
 def test_help_does_not_import_numerical_libraries():

@@ -1,4 +1,4 @@
-"""`nearsong models remove`: asks first, and without a terminal removes only with --yes."""
+"""`nearsong models remove` asks first; an imported model keeps its report."""
 
 import io
 import shutil
@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from nearsong.library import Library
+from nearsong.library import Library, TrainingReport
+from nearsong.library.training.retraining.imported_report import arrived_facts
 
 
 @pytest.fixture
@@ -60,3 +61,52 @@ def test_a_model_that_cannot_be_removed_is_not_asked_about(nearsong, library, mo
     assert result.returncode == 2
     assert words in result.stderr
     assert "Remove model" not in result.stdout
+
+
+# ---- imported models
+
+
+def test_an_imported_model_keeps_its_scores_and_is_shown_as_learned(nearsong, library, tmp_path):
+    assert nearsong("export", tmp_path / "model.npz", library=library).returncode == 0
+    assert nearsong("import", tmp_path / "model.npz", library=library).returncode == 0
+    shown = nearsong("models", library=library).stdout
+    assert "learned," in shown  # the line below has "imported" where the terminal is narrow
+    with Library.open(library, create=False) as opened:
+        *_, original, arrived = opened.models()
+        report = TrainingReport.from_json(arrived.facts["report"])
+        assert report.rows == TrainingReport.from_json(original.facts["report"]).rows
+        assert shown.count(f"{report.score('learned', 'known'):.3f}") == 2
+        assert report.examples == ()  # ids of songs mean nothing elsewhere
+        assert any("measured in the library where it was trained" in note for note in report.notes)
+        assert opened.load_model(arrived.id).trained_on == opened.load_model(original.id).trained_on
+        assert (arrived.is_learned, arrived.label) == (True, "learned, imported")
+        opened.export_model(tmp_path / "again.npz", arrived.id)  # it travels on
+        opened.export_model(tmp_path / "native.npz", 1)
+        again, native = (opened.import_model(tmp_path / name)[0] for name in ("again.npz", "native.npz"))
+        rows = {row.id: row for row in opened.models()}
+        assert rows[again].facts["report"] == arrived.facts["report"]
+        assert (rows[native].label, "report" in rows[native].facts) == ("native, imported", False)
+    assert "learned, imported" not in nearsong("status", library=library).stdout
+    assert "native, imported" in nearsong("status", library=library).stdout
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 99},
+        {"rows": "none"},
+        {
+            "rows": [
+                {"name": "learned", "known": {"mean": "high", "low": 0, "high": 1, "artists": 3}, "unknown": None}
+            ]
+        },
+        {"rows": [{"name": "learned", "known": {"mean": 7e9, "low": 0, "high": 1, "artists": 3}, "unknown": None}]},
+        {"notes": ["x" * 100_000]},
+        {"reason": "because"},
+        {"listeners": "many"},
+    ],
+)
+def test_a_forged_report_is_left_out(change):
+    report = TrainingReport(decision="learned", reason="gain", artists=3, songs=9, listeners=5).as_json()
+    assert "report" in arrived_facts({"report": report})
+    assert arrived_facts({"report": report | change}) == {"origin": "learned"}

@@ -9,8 +9,8 @@ def test_plays_are_listed_as_a_history_and_removed_like_one(nearsong, trained, t
     result = nearsong("listens", "list", library=library)
     assert result.returncode == 0, result.stderr
     (line,) = [line for line in result.stdout.splitlines() if "played with nearsong" in line]
-    history_id, rows, format_name = line.split()[:3]
-    assert (rows, format_name) == ("2", "played")
+    history_id, rows, found, whose, format_name = line.split()[:5]
+    assert (rows, found, whose, format_name) == ("2", "100%", "me", "played")
     result = nearsong("listens", "remove", history_id, library=library)
     assert (result.returncode, result.stdout.split(".")[0]) == (0, "1 history removed (2 plays recorded by nearsong)")
     assert "played with nearsong" not in nearsong("listens", "list", library=library).stdout

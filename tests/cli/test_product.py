@@ -72,7 +72,9 @@ def test_getting_started(nearsong, styled_music, tmp_path):
 def test_json_output(nearsong, library, song):
     answer = json.loads(nearsong("similar", song.id, "--json", "-n", 3, library=library).stdout)
     assert answer["seeds"] == [song.name]
-    assert [set(song) >= {"id", "path", "distance", "similarity"} for song in answer["songs"]] == [True] * 3
+    assert [set(song) >= {"id", "path", "distance", "similarity", "closeness"} for song in answer["songs"]] == [
+        True
+    ] * 3
     assert json.loads(nearsong("status", "--json", library=library).stdout)["songs"] == 72
     playlist = json.loads(nearsong("playlist", song.id, "--length", 5, "--json", library=library).stdout)
     assert playlist["songs"][0]["id"] == song.id
@@ -82,8 +84,25 @@ def test_why_is_explained_in_words(nearsong, library, song):
     result = nearsong("similar", song.id, "--why", library=library)
     assert result.returncode == 0
     assert result.stdout.count("\nWhy ") == 3
-    assert "both have" in result.stdout
-    assert "Shared listeners:" in result.stdout
+    assert "listeners play both artists" in result.stdout
+
+
+def test_why_two_songs_begins_with_one_sentence_and_says_where_to_hear_it(nearsong, library, song, trained, tmp_path):
+    other = trained.similar(song, n=1)[0]
+    (reason,) = trained.why(song, other.song)
+    detailed = nearsong("why", song.id, other.song.id, "--details", library=library).stdout
+    sentence, names, heard, *details = detailed.splitlines()
+    assert sentence == reason.lead
+    assert names == f"{song.name} and {other.song.name}: {other.closeness_word} ({other.closeness:.2f})"
+    assert heard == "Hear what they share: 0:00 in the first, 0:00 in the second, 5 seconds each"  # of two
+    assert details == reason.sentences()[1:]
+    assert nearsong("why", song.id, other.song.id, "--no-moment", library=library).stdout == f"{sentence}\n{names}\n"
+    answer = json.loads(nearsong("why", song.id, other.song.id, "--json", library=library).stdout)
+    assert (answer["lead"], answer["closeness_word"]) == (sentence, other.closeness_word)
+    assert answer["moment"] == {"query_start": 0.0, "other_start": 0.0, "seconds": 5.0, "reason": ""}
+    (tmp_path / "noise.mp3").write_bytes(b"no music" * 100)
+    broken = nearsong("why", tmp_path / "noise.mp3", song.id, library=library)
+    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
 
 
 def test_m3u_to_standard_output_is_nothing_but_the_playlist(nearsong, library, song):
@@ -210,6 +229,7 @@ def test_control_c_ends_a_scan_with_130_and_stores_what_was_analysed(nearsong, t
         stderr = process.stderr.read()
         assert process.wait(timeout=300) == 130
     assert "interrupted" in stderr
+    assert re.search(r"note: \d+ files? of this scan analysed; the next scan goes on after them\.", stderr)
     assert "Traceback" not in stderr
     status = json.loads(nearsong("status", "--json", library=tmp_path / "l.sqlite").stdout)
     assert 0 < status["songs"] < N_INTERRUPTED

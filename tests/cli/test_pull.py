@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from nearsong.cli import pull as command
+from nearsong.cli.listens import pull as command
 from nearsong.library.store import Store
 from pull_servers import FakeLastfm, FakeListenBrainz, FakeSubsonic, serving, some_listens
 from pulled_rows import check_history, rows_of
@@ -39,7 +39,7 @@ def test_listens_are_pulled_listed_and_removed(nearsong, library):
         assert f"listenbrainz: ann at {host}: 120 new rows, 122 rows in all, 2 hearts among them" in done.stdout
         again = nearsong("listens", "pull", "listenbrainz", "ann", "--url", url, library=library)
         assert "0 new rows" in again.stdout
-    listed = nearsong("listens", "list", library=library)
+    listed = nearsong("listens", "list", library=library, COLUMNS="118")
     assert f"listenbrainz: ann at {host}" in listed.stdout
     assert nearsong("listens", "remove", "1", library=library).returncode == 0
     assert "No listening histories" in nearsong("listens", "list", library=library).stdout

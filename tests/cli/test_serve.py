@@ -33,6 +33,7 @@ def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
         "serve", "--host", "0.0.0.0", "--port", 9000, "--token", TOKEN, "--host-name", "music.example", "--host-name",
         "other.example", "--upload-megabytes", 7, "--save-uploads", tmp_path, "--secure-cookie", "--no-automatic",
         "--log", "--open", "--no-plays", "--trusted-proxy", "10.0.0.2", "--trusted-proxy", "fd00::/8",
+        "--plain-client", "Old", "--plain-client", "Older",
         library=tmp_path / "library.sqlite",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -49,6 +50,7 @@ def test_every_option_reaches_the_settings(nearsong, started, tmp_path):
         secure_cookie=True,
         verbose=True,
         trusted_proxies=("10.0.0.2", "fd00::/8"),
+        plain_clients=("Old", "Older"),
     )
     assert more["browser"] is True
 

@@ -215,8 +215,8 @@ def test_why_says_what_listeners_and_sound_say(trained):
     near = trained.similar(song, n=3)
     for reason, one in zip(trained.why(song, *(one.song for one in near)), near, strict=True):
         assert reason.distance == pytest.approx(one.distance, rel=1e-5)
-        assert reason.sound.similarities
-        assert reason.sentences()
+        assert reason.closeness == pytest.approx(one.closeness, rel=1e-5)
+        assert reason.sentences()[0] == reason.lead
         json.dumps(reason.as_json())
 
 

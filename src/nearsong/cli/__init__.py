@@ -3,69 +3,61 @@
 import io
 import sys
 import traceback
-from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from nearsong import __version__
 from nearsong.cli import common
-from nearsong.cli.demo import demo
-from nearsong.cli.encoders import encoders
-from nearsong.cli.experiment import experiment
-from nearsong.cli.find import find
-from nearsong.cli.for_you import for_, radio
-from nearsong.cli.listeners import listeners
-from nearsong.cli.listens import listens
-from nearsong.cli.map import map_
-from nearsong.cli.models import export, import_, models
-from nearsong.cli.playlist import playlist
-from nearsong.cli.scan import scan
-from nearsong.cli.service.automation import automation
-from nearsong.cli.service.serve import serve
-from nearsong.cli.similar import similar
-from nearsong.cli.status import status
-from nearsong.cli.train import evaluate, train
+from nearsong.cli.operation.config_file import CONFIG_VARIABLE
+from nearsong.cli.operation.defaults import load_config
+from nearsong.cli.start.command_group import Panels, group_of
 from nearsong.errors import NearsongError, disk_words, is_disk_full
+
+_PANELS: Panels = {
+    "Library": {
+        "scan": "scan:scan",
+        "folders": "folders:folders",
+        "encoders": "encoders:encoders",
+        "listens": "listens.listens:listens",
+        "listeners": "service.listeners:listeners",
+        "sync": "sync:sync",
+        "status": "status:status",
+        "backup": "operation.backup:backup",
+        "restore": "operation.backup:restore",
+        "config": "operation.config:config",
+    },
+    "Music": {
+        "similar": "similar:similar",
+        "why": "why:why",
+        "for": "for_you:for_",
+        "radio": "for_you:radio",
+        "find": "find:find",
+        "playlist": "playlist:playlist",
+        "map": "map:map_",
+        "serve": "service.serve:serve",
+    },
+    "Models": {
+        "train": "train:train",
+        "evaluate": "train:evaluate",
+        "models": "models:models",
+        "export": "models:export",
+        "import": "models:import_",
+        "automation": "service.automation:automation",
+    },
+    "Demo and research": {"demo": "demo:demo", "experiment": "experiment:experiment"},
+}
+"""Panel of the help -> name -> module and name of the command, which is imported when it is used."""
 
 app = typer.Typer(
     name="nearsong",
+    cls=group_of(_PANELS),
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-_PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Library": {"scan": scan, "encoders": encoders, "listens": listens, "listeners": listeners, "status": status},
-    "Music": {
-        "similar": similar,
-        "for": for_,
-        "radio": radio,
-        "find": find,
-        "playlist": playlist,
-        "map": map_,
-        "serve": serve,
-    },
-    "Models": {
-        "train": train,
-        "evaluate": evaluate,
-        "models": models,
-        "export": export,
-        "import": import_,
-        "automation": automation,
-    },
-    "Demo and research": {"demo": demo, "experiment": experiment},
-}
-"""Panel of the help -> name -> command."""
-
-for _panel, _commands in _PANELS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_panel)
-        else:
-            app.command(name=_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -79,6 +71,17 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            envvar=CONFIG_VARIABLE,
+            callback=load_config,
+            is_eager=True,
+            help="Options of all commands, in TOML; see `nearsong config`.",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the traceback of an error.")] = False,
     library: common.LibraryOption = None,
 ) -> None:
@@ -97,6 +100,7 @@ def _options(
     Exit codes: 0 success, 1 no usable audio file, 2 error, 130 interrupted.
     """
     common.choose_library(library)
+    common.choose_verbose(verbose)
 
 
 def main() -> None:
@@ -111,11 +115,10 @@ def main() -> None:
     except (NearsongError, OSError) as error:
         if isinstance(error, OSError) and not is_disk_full(error):
             raise  # not foreseen
-        if verbose:
+        if verbose or common.is_verbose():
             traceback.print_exc()
         words = disk_words(error) if isinstance(error, OSError) else str(error)
-        text = Text.assemble(("nearsong:", "bold red"), f" {common.printable(words)}")
-        Console(stderr=True, highlight=False).print(text, soft_wrap=True)
+        common.print_error(words)
         sys.exit(2)
     except KeyboardInterrupt:
         _print_interrupted()

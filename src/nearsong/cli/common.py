@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from nearsong.library import Library, Song
+    from rich.console import Console
+    from rich.table import Table
+
+    from nearsong.library import Library, LibraryReader, Song
 
 MIN_NAME_WIDTH = 24
 """Columns that artist and title get on the narrowest terminal."""
@@ -24,8 +24,8 @@ MIN_WIDTH_WITH_ALBUM = 75
 FILE_WIDTH = 118
 """Columns of a table that does not go to a terminal."""
 
-_options: dict[str, str | None] = {"library": None}
-"""The value of `nearsong --library ADDRESS COMMAND`."""
+_options: dict[str, str | None] = {"library": None, "verbose": None}
+"""The values of `nearsong --library ADDRESS --verbose COMMAND`."""
 
 Column = tuple[str, Sequence[str]]
 """A heading and a cell for each song."""
@@ -68,17 +68,56 @@ def choose_library(address: str | None) -> None:
     _options["library"] = address
 
 
+def choose_verbose(verbose: bool) -> None:
+    """Set whether errors have a traceback."""
+    _options["verbose"] = "yes" if verbose else None
+
+
+def is_verbose() -> bool:
+    """Return whether errors have a traceback."""
+    return _options["verbose"] is not None
+
+
+def address_of(address: str | None) -> str:
+    """Return the address of the library that a command uses."""
+    from nearsong.library import default_address
+
+    chosen = _options["library"] if address is None else address
+    return default_address() if chosen is None else chosen
+
+
 @contextmanager
 def open_library(address: str | None, *, create: bool = False) -> Iterator["Library"]:
     """Open the library at an address, or the default one."""
+    chosen = _options["library"] if address is None else address
+    if not create:
+        check_library(chosen)
     from nearsong.library import Library
 
-    with Library.open(_options["library"] if address is None else address, create=create) as library:
+    with Library.open(chosen, create=create) as library:
         yield library
 
 
-def output() -> Console:
+def check_library(address: str | None) -> None:
+    """Raise if there is no library, before anything that takes long is loaded."""
+    from nearsong.library import check_exists
+
+    check_exists(_options["library"] if address is None else address)
+
+
+@contextmanager
+def read_library(address: str | None) -> Iterator["LibraryReader"]:
+    """Open the library at an address, or the default one, only to show what it has."""
+    from nearsong.library import LibraryReader
+
+    with LibraryReader.open(_options["library"] if address is None else address) as library:
+        yield library
+
+
+def output() -> "Console":
     """Return the console for results: as wide as the terminal, or of a fixed width in a file."""
+    from rich.console import Console
+
     return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH)
 
 
@@ -93,7 +132,25 @@ def confirmed(question: str, command: str) -> bool:
         return False
 
 
-def print_line(console: Console, text: str) -> None:
+def notices() -> "Console":
+    """Return the console for what is not a result: progress and notes, on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def print_error(words: str) -> None:
+    """Print an error on one line of stderr, in colour where that is a terminal."""
+    if not (sys.stderr.isatty() or {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys()):
+        print(f"nearsong: {printable(words)}", file=sys.stderr)
+        return
+    from rich.text import Text
+
+    text = Text.assemble(("nearsong:", "bold red"), f" {printable(words)}")
+    notices().print(text, soft_wrap=True)
+
+
+def print_line(console: "Console", text: str) -> None:
     """Print one line as it is: tags and file names are not markup and cannot control the terminal."""
     console.print(printable(text), soft_wrap=True, markup=False)
 
@@ -108,11 +165,20 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in flat)
 
 
-def plain_table(*headings: str, right: Sequence[str] = (), uncut: Sequence[str] = ()) -> Table:
+def cell(text: str) -> str:
+    """Return an untrusted text for a table or a line with markup: printable, and no markup itself."""
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
+def plain_table(*headings: str, right: Sequence[str] = (), uncut: Sequence[str] = ()) -> "Table":
     """Return an empty table without lines.
 
     The columns named in ``right`` are right-aligned, and the cells of those named in ``uncut`` are never cut.
     """
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(
@@ -127,11 +193,14 @@ def song_table(
     scores: Sequence[Column] = (),
     width: int = FILE_WIDTH,
     last_name: Column | None = None,
-) -> Table:
+) -> "Table":
     """Return a table of songs, with columns of scores first; numbers and ids are never cut.
 
     Where there is space, ``last_name``, or else the album, follows artist and title.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     left: list[Column] = [("#", [str(rank) for rank in range(1, len(songs) + 1)]), *scores]
     right: list[Column] = [
         ("year", [str(song.year or "") for song in songs]),
@@ -176,7 +245,7 @@ def _column_width(column: Column) -> int:
     return max(map(len, (heading, *cells)))
 
 
-def _add_number_columns(table: Table, columns: Sequence[Column]) -> None:
+def _add_number_columns(table: "Table", columns: Sequence[Column]) -> None:
     for column in columns:
         heading = column[0]
         style = "dim" if heading in ("#", "id") else None

@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from nearsong.cli import listens as listens_commands
-from nearsong.cli.common import choose_library, open_library, output, print_line, printable
+from nearsong.cli.common import cell, choose_library, open_library, output, print_line
+from nearsong.cli.listens import listens as listens_commands
 from nearsong.cli.map import map_
 from nearsong.cli.playlist import playlist
 from nearsong.cli.progress import show_progress
@@ -23,6 +20,8 @@ from nearsong.cli.train import active_model, print_report
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.demo.music import DemoLibrary
     from nearsong.library import Song, TrainingReport
 
@@ -68,7 +67,7 @@ def demo(
     _print_command(console, "serve", "--library", folder / "library.sqlite", "--open", gap="")
 
 
-def _learn(music: Path, histories: list[Path], console: Console) -> "TrainingReport":
+def _learn(music: Path, histories: list[Path], console: "Console") -> "TrainingReport":
     """Scan, import listens and train."""
     _print_command(console, "scan", music)
     scan([music])
@@ -83,7 +82,7 @@ def _learn(music: Path, histories: list[Path], console: Console) -> "TrainingRep
     return report
 
 
-def _use(folder: Path, new_song: Path | None, song: str, console: Console) -> None:
+def _use(folder: Path, new_song: Path | None, song: str, console: "Console") -> None:
     """Find similar songs, make a playlist, draw the map and show the status."""
     if new_song is not None:
         console.print("\nA new release that is not in the library and that nobody has played:", style="dim")
@@ -99,7 +98,7 @@ def _use(folder: Path, new_song: Path | None, song: str, console: Console) -> No
     status()
 
 
-def _make_music(folder: Path, artists: int, seed: int, console: Console) -> "DemoLibrary":
+def _make_music(folder: Path, artists: int, seed: int, console: "Console") -> "DemoLibrary":
     """Make music and listeners, or use those of an earlier demo with the same options."""
     from nearsong.demo.music import DemoLibrary, make_demo_library
 
@@ -127,25 +126,27 @@ def _example_song(songs: "list[Song]", report: "TrainingReport") -> str:
     return next((song.name for song in songs if song.artist and song.title), str(songs[0].id))
 
 
-def _print_command(console: Console, *words: object, gap: str = "\n") -> None:
+def _print_command(console: "Console", *words: object, gap: str = "\n") -> None:
     """Print the command that a user would type."""
     command = shlex.join(str(word) for word in words)
-    console.print(f"{gap}[bold cyan]$[/] [bold]nearsong {escape(command)}[/]", soft_wrap=True)
+    console.print(f"{gap}[bold cyan]$[/] [bold]nearsong {cell(command)}[/]", soft_wrap=True)
 
 
-def _print_examples(report: "TrainingReport", songs: "dict[int, Song]", console: Console) -> None:
+def _print_examples(report: "TrainingReport", songs: "dict[int, Song]", console: "Console") -> None:
     """Print held-out queries with their native and learned neighbours, relevant ones marked."""
     console.print()
     examples = [example for example in report.examples if example.query in songs][:N_EXAMPLES]
     if examples:
         title = "What learning changed, for songs by held-out artists"
+        from rich.table import Table
+
         table = Table(title=title, title_justify="left", show_lines=True)
         table.add_column("query", overflow="fold", max_width=24)
         for name in ("similar sound", "similar, learned from listeners"):
             table.add_column(name, overflow="ellipsis", no_wrap=True)
         for example in examples:
             table.add_row(
-                escape(printable(songs[example.query].name)),
+                cell(songs[example.query].name),
                 _marked_names(example.native, example.native_relevant, songs),
                 _marked_names(example.learned, example.learned_relevant, songs),
             )
@@ -165,12 +166,12 @@ def _mean_hits(report: "TrainingReport") -> str:
 def _marked_names(ids: Any, relevant: Any, songs: "dict[int, Song]") -> str:
     lines = []
     for song, is_relevant in zip(ids, relevant, strict=True):
-        name = escape(printable(songs[song].name)) if song in songs else f"song {song}"
+        name = cell(songs[song].name) if song in songs else f"song {song}"
         lines.append(f"[green]✓ {name}[/]" if is_relevant else f"  {name}")
     return "\n".join(lines)
 
 
-def _print_scores(report: "TrainingReport", console: Console) -> None:
+def _print_scores(report: "TrainingReport", console: "Console") -> None:
     native, learned = report.score("native", "known"), report.score("learned", "known")
     if native is None or learned is None:
         return

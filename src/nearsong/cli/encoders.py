@@ -22,6 +22,8 @@ encoders = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 def _encoders() -> None:
     """List, install, add and remove encoders: what songs are described by.
 
+    Some are part of nearsong, others are installed first.
+
     For example:
 
         nearsong encoders list

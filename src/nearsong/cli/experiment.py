@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from nearsong.cli.common import print_line
+from nearsong.cli.common import notices, print_line
 from nearsong.cli.progress import StageProgress, progress_bars
 from nearsong.errors import InvalidInputError
 
@@ -68,7 +67,7 @@ def run(
     }
     grid = {**(QUICK if quick else {}), **{name: value for name, value in options.items() if value is not None}}
     settings = Settings(**grid, min_listeners=min_listeners, min_plays=min_plays, n_relevant=relevant, seed=seed)
-    console = Console(stderr=True, highlight=False)
+    console = notices()
     with progress_bars(console) as bars:
         run_experiment(
             dataset,

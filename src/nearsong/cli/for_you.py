@@ -74,6 +74,9 @@ def radio(
     *,
     user: Annotated[str | None, typer.Option("--for", metavar="USER", help="Whose taste counts too.")] = None,
     n: Annotated[int, typer.Option("--number", "-n", "--n", help="How many songs.")] = 20,
+    surprise: Annotated[
+        float, typer.Option("--surprise", help="From 0, the nearest songs, to 1, far ones; with --for, unknown ones.")
+    ] = 0.0,
     filters: Filters,
     seed: Annotated[int, typer.Option(help="Random seed; another seed gives another radio.")] = 0,
     as_json: JsonOption = False,
@@ -88,12 +91,13 @@ def radio(
 
         nearsong radio "Wynton Marsalis - Caravan"
         nearsong radio 17 42 --for anna -n 50 --out radio.m3u8
+        nearsong radio 17 --for anna --surprise 0.5
     """
     with open_library(library) as lib:
         snapshot = lib.snapshot()
         resolved = [snapshot.seed(one, in_worker=True) for one in seeds]
         listener = None if user is None else lib.accounts.find(user)
-        found = snapshot.radio(resolved, n=n, filters=filters, listener=listener, seed=seed)
+        found = snapshot.radio(resolved, n=n, filters=filters, listener=listener, surprise=surprise, seed=seed)
     title = f"Radio: {' + '.join(one.name for one in resolved)}" + ("" if listener is None else f", for {listener}")
     if out_file is not None and wrote_only(out_file, [one.song for one in found], title):
         return
@@ -113,6 +117,7 @@ def _rows(found: "Sequence[Recommendation]") -> list[dict[str, Any]]:
             "path": one.song.path,
             "score": one.score,
             "because": None if one.because is None else one.because.as_json(),
+            "is_near": one.is_near,
         }
         for one in found
     ]
@@ -123,6 +128,6 @@ def _print_songs(title: str, found: "Sequence[Recommendation]", heading: str) ->
     if not found:
         print_line(console, f"{title}: no songs match. Use fewer filters.")
         return
-    reasons = ["" if one.because is None else printable(one.because.name) for one in found]
+    reasons = [printable(one.because.name) if one.because and one.is_near else "" for one in found]
     last_name = (heading, reasons) if any(reasons) else None
     console.print(song_table(title, [one.song for one in found], width=console.width, last_name=last_name))

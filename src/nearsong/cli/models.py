@@ -4,17 +4,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from nearsong.cli.common import (
     LibraryOption,
+    cell,
     confirmed,
     format_date,
     open_library,
     output,
     plain_table,
     print_line,
-    printable,
+    read_library,
 )
 from nearsong.cli.progress import show_progress
 from nearsong.names import count
@@ -41,7 +41,7 @@ def _list(context: typer.Context, library: LibraryOption = None) -> None:
 
 
 def _print_models(library: str | None) -> None:
-    with open_library(library) as lib:
+    with read_library(library) as lib:
         rows, active = lib.models(), lib.active_model
     if not rows:
         print_line(output(), "No models yet. Scan a folder of music: nearsong scan FOLDER")
@@ -52,7 +52,7 @@ def _print_models(library: str | None) -> None:
     for row in rows:
         mark = "*" if row.id == active else ""
         table.add_row(
-            mark, str(row.id), row.kind, ", ".join(row.encoders), format_date(row.created), *_scores(row.facts)
+            mark, str(row.id), row.label, ", ".join(row.encoders), format_date(row.created), *_scores(row.facts)
         )
     console = output()
     console.print(table)
@@ -67,7 +67,7 @@ def _scores(facts: dict[str, Any]) -> list[str]:
     from nearsong.library import TrainingReport
 
     if "report" not in facts:
-        return ["", "", "", escape(printable(str(facts.get("file", ""))))]
+        return ["", "", "", cell(str(facts.get("file", "")))]
     report = TrainingReport.from_json(facts["report"])
     scores = [report.score("native", "known"), report.score("learned", "known"), report.score("learned", "unknown")]
     return [*("" if score is None else f"{score:.3f}" for score in scores), report.learned_from]
@@ -90,16 +90,17 @@ def use(model: ModelId, library: LibraryOption = None) -> None:
 
 @models.command()
 def compare(first: ModelId, second: ModelId, library: LibraryOption = None) -> None:
-    """Show how many nearest neighbours two models share.
+    """Compare the scores of two models, and how many nearest songs they share.
 
     For example: nearsong models compare 1 2
     """
+    from nearsong.library import comparison_sentences
+
     with open_library(library) as lib:
         share = lib.compare_models(first, second)
-    print_line(
-        output(),
-        f"Models {first} and {second} share {10 * share:.1f} of the 10 nearest neighbours of a song on average.",
-    )
+        rows = {row.id: row for row in lib.models()}
+    for sentence in comparison_sentences([rows[first], rows[second]], share):
+        print_line(output(), sentence)
 
 
 @models.command()
@@ -115,7 +116,7 @@ def remove(
     with open_library(library) as lib:
         row = next((row for row in lib.models() if row.id == model and model != lib.active_model), None)
         if row is not None and not yes:  # of any other model, the library says why it cannot be removed
-            described = f"model {model} ({row.kind}, {format_date(row.created)})"
+            described = f"model {model} ({row.label}, {format_date(row.created)})"
             if not confirmed(f"Remove {described}? This cannot be undone.", f"nearsong models remove {model} --yes"):
                 print_line(output(), f"Model {model} was not removed.")
                 return

@@ -20,7 +20,7 @@ from nearsong.cli.common import (
 from nearsong.cli.filter_options import with_filters
 from nearsong.cli.similar import SEEDS_HELP
 from nearsong.errors import InvalidInputError
-from nearsong.library import Filters
+from nearsong.library import PLAYLIST_DEFAULTS, Filters
 from nearsong.names import count
 
 
@@ -28,10 +28,16 @@ from nearsong.names import count
 def playlist(
     seeds: Annotated[list[str] | None, typer.Argument(help=SEEDS_HELP)] = None,
     *,
-    length: Annotated[int, typer.Option(help="How many songs.")] = 25,
-    artist_gap: Annotated[int, typer.Option(help="Songs between two by the same artist.")] = 5,
-    diversity: Annotated[float, typer.Option(help="0: the most similar songs; 1: as varied as possible.")] = 0.0,
-    drift: Annotated[float, typer.Option(help="0: stay with the seeds; 1: each song follows the one before.")] = 0.0,
+    length: Annotated[int, typer.Option(help="How many songs.")] = PLAYLIST_DEFAULTS.length,
+    artist_gap: Annotated[
+        int, typer.Option(help="Songs in a row in which no artist occurs twice.")
+    ] = PLAYLIST_DEFAULTS.artist_gap,
+    diversity: Annotated[
+        float, typer.Option(help="Share of songs chosen for variety. 0: the most similar songs only.")
+    ] = PLAYLIST_DEFAULTS.diversity,
+    drift: Annotated[
+        float, typer.Option(help="0: stay with the seeds; 1: each song follows the one before.")
+    ] = PLAYLIST_DEFAULTS.drift,
     adventurous: DialOption = "neutral",
     start: Annotated[str | None, typer.Option("--from", help="First song of a path; needs --to.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Last song of a path; needs --from.")] = None,
@@ -51,9 +57,9 @@ def playlist(
         nearsong playlist 17 new-release.mp3 --diversity 0.5 --drift 0.3
         nearsong playlist --from 17 --to 42 --length 12
     """
+    queries = _queries(seeds or [], start, end)
     from nearsong.library import PlaylistRules
 
-    queries = _queries(seeds or [], start, end)
     rules = PlaylistRules(
         length=length,
         artist_gap=artist_gap,

@@ -1,16 +1,19 @@
 """``nearsong scan``: analyse new and changed files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from nearsong.cli.common import LibraryOption, format_duration, open_library, output, print_line
-from nearsong.cli.progress import show_progress
+from nearsong.cli.progress import StageProgress, show_progress
 from nearsong.names import count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.library import ScanReport
 
 
@@ -21,7 +24,8 @@ def scan(
     workers: Annotated[int | None, typer.Option(help="Processes that decode (default: one per processor).")] = None,
     nice: Annotated[int, typer.Option(help="Run at a lower priority: 0 (normal) to 19 (lowest).")] = 0,
     prune: Annotated[bool, typer.Option("--prune", help="Remove songs whose file is missing.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Try unreadable files again.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try files again that are unreadable or set aside.")] = False,
+    keep_all: Annotated[bool, typer.Option("--keep-all", help="Set nothing aside, however short or silent.")] = False,
     codebook: Annotated[
         Path | None, typer.Option(help="Use the encoders of a model file instead of fitting them.")
     ] = None,
@@ -52,7 +56,11 @@ def scan(
         nearsong scan --nice 10       # in the background
         nearsong scan --excerpt 120   # two minutes of each song, on a slow machine
     """
-    with open_library(library, create=True) as lib, show_progress("songs") as progress:
+    with (
+        open_library(library, create=True) as lib,
+        show_progress("songs") as progress,
+        saying_what_is_done(progress),
+    ):
         report = lib.scan(
             *(folders or []),
             codebook=codebook,
@@ -62,6 +70,7 @@ def scan(
             nice=nice,
             prune=prune,
             retry=retry,
+            keep_all=keep_all,
             timeout=timeout,
             seed=seed,
             progress=progress,
@@ -77,7 +86,22 @@ def scan(
         raise typer.Exit(1)
 
 
-def _print_report(report: "ScanReport", console: Console) -> None:
+@contextmanager
+def saying_what_is_done(progress: StageProgress) -> Iterator[None]:
+    """Say after Ctrl-C how much of a scan need not be done again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        samples, songs = (progress.reached.get(stage, 0) for stage in ("reading samples", "analysing songs"))
+        if songs:
+            progress.note(f"{count(songs, 'file')} of this scan analysed; the next scan goes on after them.")
+        elif samples:
+            read = count(samples, "song")
+            progress.note(f"Stopped before songs were analysed; the samples of {read} are stored for the next scan.")
+        raise
+
+
+def _print_report(report: "ScanReport", console: "Console") -> None:
     """Print the counts of a scan, then one line for each kind of problem."""
     counts = [
         (report.added, "new"),
@@ -100,3 +124,6 @@ def _print_report(report: "ScanReport", console: Console) -> None:
     unreadable = len(report.unreadable) + report.known_unreadable
     if unreadable:
         print_line(console, f"{count(unreadable, 'file')} could not be read; see `nearsong status --unreadable`.")
+    set_aside = len(report.set_aside) + report.known_set_aside
+    if set_aside:
+        print_line(console, f"{count(set_aside, 'file')} without music set aside; see `nearsong status --set-aside`.")

@@ -2,28 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from nearsong.cli.common import (
     DialOption,
     JsonOption,
     LibraryOption,
+    cell,
     dial_position,
     open_library,
     output,
     print_json,
     print_line,
-    printable,
+    read_library,
     song_table,
 )
 from nearsong.cli.filter_options import with_filters
 from nearsong.library import Filters
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.library import Neighbour, Seed, Snapshot, Song, Why
 
 N_EXPLAINED = 3
@@ -31,6 +32,9 @@ N_EXPLAINED = 3
 
 METRICS = {"learned": "learned from listeners", "native": "sound alone", "imported": "imported model"}
 """Kind of a model -> how a title names it."""
+
+MIN_WIDTH_WITH_SIMILARITY = 75
+"""Columns of a terminal from which on the calibrated number is shown beside the word."""
 
 SEEDS_HELP = 'Files, ids, or names such as "Artist - Title".'
 
@@ -52,7 +56,8 @@ def similar(
 ) -> None:
     """Find similar songs, for songs of the library or any audio file.
 
-    Similarity is the share of all pairs of songs that are farther apart: 1 is the same sound, 0.5 a random pair.
+    Closeness separates the songs of a list: 1 is the same sound, and the words mean the same in every list of a
+    library. Similarity is the share of all pairs of songs that are farther apart: 0.5 for a random pair.
 
     For example:
 
@@ -62,26 +67,66 @@ def similar(
         nearsong similar 17 42 --not 99
         nearsong similar 17 42 --genre jazz --year-from 1950 --year-to 1969 --fewer-plays 3 --json
     """
+    is_plain = not (without or why or dial_position(adventurous)) and all(map(_is_id, seeds))
+    found = _find_by_ids(library, seeds, n, filters) if is_plain else None
+    if found is None:
+        found = _find(library, seeds, without or [], n, filters, dial_position(adventurous), why)
+    songs = [near.song for near in found.neighbours]
+    if m3u is not None and wrote_only(m3u, songs, f"Similar to {_names(found.seeds)[0]}"):
+        return
+    if as_json:
+        _print_as_json(found, why)
+        return
+    console = output()
+    _print_neighbours(f"{_title(found.seeds, found.minus)} ({METRICS[found.kind]})", found.neighbours, n, console)
+    for reason in found.reasons:
+        _print_reason(reason, console)
+    if found.reasons:
+        print_line(console, "\nMore about two songs: nearsong why SONG SONG --details")
+
+
+class _Found(NamedTuple):
+    """Seeds, the songs that are similar to them, and by which kind of model."""
+
+    seeds: "Sequence[Seed]"
+    neighbours: "Sequence[Neighbour]"
+    kind: str
+    minus: "Sequence[Seed]" = ()
+    reasons: "Sequence[Why]" = ()
+
+
+def _is_id(seed: str) -> bool:
+    return seed.isascii() and seed.isdigit()
+
+
+def _find(
+    library: str | None, seeds: list[str], without: list[str], n: int, filters: Filters, dial: float, why: bool
+) -> _Found:
+    """Find similar songs with all of the library in memory."""
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        queries, minus = _resolved(snapshot, seeds), _resolved(snapshot, without or [])
-        dial = dial_position(adventurous)
+        queries, minus = _resolved(snapshot, seeds), _resolved(snapshot, without)
         neighbours = snapshot.similar(queries, n, filters, adventurousness=dial, without=minus)
         reasons = _explained(snapshot, queries, neighbours) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
-    names = _names(queries)
-    if m3u is not None and wrote_only(m3u, [near.song for near in neighbours], f"Similar to {names[0]}"):
-        return
-    if as_json:
-        minus_names = {"not": _names(minus)} if minus else {}
-        songs = [neighbour.as_json() for neighbour in neighbours]
-        found = {"seeds": names, **minus_names, "metric": kind, "songs": songs}
-        print_json({**found, "why": [reason.as_json() for reason in reasons]} if why else found)
-        return
-    console = output()
-    _print_neighbours(f"{_title(queries, minus)} ({METRICS[kind]})", neighbours, n, console)
-    for reason in reasons:
-        _print_reason(reason, console)
+    return _Found(queries, neighbours, kind, minus, reasons)
+
+
+def _find_by_ids(library: str | None, seeds: list[str], n: int, filters: Filters) -> _Found | None:
+    """Find songs similar to some by id; None if that needs all of the library in memory."""
+    with read_library(library) as reader:
+        found = reader.similar([int(seed) for seed in seeds], n, filters)
+    return None if found is None else _Found(*found)
+
+
+def _print_as_json(found: _Found, why: bool) -> None:
+    answer: dict[str, Any] = {"seeds": _names(found.seeds)}
+    if found.minus:
+        answer["not"] = _names(found.minus)
+    answer |= {"metric": found.kind, "songs": [near.as_json() for near in found.neighbours]}
+    if why:
+        answer["why"] = [reason.as_json() for reason in found.reasons]
+    print_json(answer)
 
 
 def _title(seeds: "Sequence[Seed]", minus: "Sequence[Seed]") -> str:
@@ -112,15 +157,13 @@ def wrote_only(path: Path, songs: "Sequence[Song]", title: str) -> bool:
     return False
 
 
-def _print_neighbours(title: str, neighbours: "Sequence[Neighbour]", wanted: int, console: Console) -> None:
+def _print_neighbours(title: str, neighbours: "Sequence[Neighbour]", wanted: int, console: "Console") -> None:
     if not neighbours:
         console.print("No songs match. Use fewer filters.")
         return
-    decimals = 3 if neighbours[-1].distance < 10 else 1
-    scores = [
-        ("similarity", [_similarity(neighbour.similarity) for neighbour in neighbours]),
-        ("distance", [f"{neighbour.distance:.{decimals}f}" for neighbour in neighbours]),
-    ]
+    scores = [("closeness", [f"{neighbour.closeness_word} {neighbour.closeness:.2f}" for neighbour in neighbours])]
+    if console.width >= MIN_WIDTH_WITH_SIMILARITY:
+        scores.append(("similarity", [_similarity(neighbour.similarity) for neighbour in neighbours]))
     console.print(song_table(title, [neighbour.song for neighbour in neighbours], scores, console.width))
     if len(neighbours) < wanted:
         console.print(f"{len(neighbours)} of {wanted}: no more songs match.")
@@ -135,8 +178,7 @@ def _similarity(value: float) -> str:
     return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"
 
 
-def _print_reason(reason: "Why", console: Console) -> None:
-    name = escape(printable(reason.other))
-    console.print(f"\nWhy [bold]{name}[/] ({_similarity(reason.similarity)}):", soft_wrap=True)
-    for line in reason.sentences():
-        print_line(console, f"  {line}")
+def _print_reason(reason: "Why", console: "Console") -> None:
+    name = cell(reason.other)
+    console.print(f"\nWhy [bold]{name}[/] ({reason.closeness_word} {reason.closeness:.2f}):", soft_wrap=True)
+    print_line(console, f"  {reason.lead}")

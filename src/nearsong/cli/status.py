@@ -3,19 +3,17 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from nearsong.cli.common import (
     JsonOption,
     LibraryOption,
+    cell,
     format_date,
     format_duration,
-    open_library,
     output,
     print_json,
     print_line,
-    printable,
+    read_library,
 )
 from nearsong.names import count
 
@@ -25,31 +23,39 @@ if TYPE_CHECKING:
 
 def status(
     unreadable: Annotated[bool, typer.Option("--unreadable", help="List unreadable files and why.")] = False,
+    set_aside: Annotated[bool, typer.Option("--set-aside", help="List files without music and why.")] = False,
     as_json: JsonOption = False,
     library: LibraryOption = None,
 ) -> None:
     """Show the content of the library and what to do next.
 
+    Its files with problems are counted; each option lists one kind of them.
+
     For example:
 
         nearsong status
         nearsong status --unreadable
+        nearsong status --set-aside
     """
-    with open_library(library) as lib:
+    with read_library(library) as lib:
         current = lib.status()
-        unreadable_files = lib.unreadable() if unreadable else []
+        lists = {"unreadable_files": lib.unreadable()} if unreadable else {}
+        lists |= {"set_aside_files": lib.set_aside()} if set_aside else {}
     if as_json:
-        print_json({**current.as_json(), **({"unreadable_files": unreadable_files} if unreadable else {})})
+        print_json({**current.as_json(), **lists})
         return
     console = output()
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in _rows(current):
-        table.add_row(name, escape(printable(value)))
+        table.add_row(name, cell(value))
     console.print(table)
-    for path, reason in unreadable_files:
-        print_line(console, f"{path}: {reason}")
+    for files in lists.values():
+        for path, reason in files:
+            print_line(console, f"{path}: {reason}")
     for advice in current.next:
         print_line(console, f"Next: {advice}")
 
@@ -66,10 +72,11 @@ def _rows(status: "Status") -> list[tuple[str, str]]:
     songs = f"{count(status.songs, 'song')} by {count(status.artists, 'artist')}, {format_duration(status.seconds)}"
     rows = [
         ("library", status.library),
-        ("folders", ", ".join(status.folders) or "none"),
+        ("folder" if len(status.folders) == 1 else "folders", ", ".join(status.folders) or "none"),
         ("songs", songs),
         ("excerpt", f"the middle {status.excerpt:g} seconds of each song" if status.excerpt else ""),
         ("problems", ", ".join(f"{n:,} {word}" for n, word in problems if n)),
+        ("set aside", f"{count(status.set_aside, 'file')} without music" if status.set_aside else ""),
         ("listens", listens if status.histories else "none"),
         ("model", _model(status.model)),
     ]
@@ -80,7 +87,7 @@ def _model(facts: dict[str, Any] | None) -> str:
     if facts is None:
         return "none"
     encoders = ", ".join(facts["encoders"])
-    text = f"{facts['id']}, {facts['kind']}, {format_date(facts['created'])}, from {encoders}"
+    text = f"{facts['id']}, {facts['label']}, {format_date(facts['created'])}, from {encoders}"
     if "report" in facts:
         from nearsong.library import TrainingReport
 

@@ -5,13 +5,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from nearsong.cli.common import LibraryOption, open_library, output, plain_table, print_json, print_line
+from nearsong.cli.common import (
+    LibraryOption,
+    check_library,
+    open_library,
+    output,
+    plain_table,
+    print_json,
+    print_line,
+)
 from nearsong.cli.progress import show_progress
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.library import Library, ListenerChoice, TrainingReport, TrainingSettings
 
 Encoders = Annotated[
@@ -61,6 +70,7 @@ def train(
         nearsong train --methods listener_space
         nearsong train --listeners sessions --unit song
     """
+    check_library(library)
     from nearsong.library import Library
 
     settings = _settings(unit, min_listeners, splits, seed, encoders)
@@ -90,6 +100,7 @@ def evaluate(
 
     For example: nearsong evaluate
     """
+    check_library(library)
     from nearsong.library import Library
 
     settings = _settings(unit, min_listeners, splits, seed, encoders)
@@ -145,7 +156,7 @@ def active_model(library: "Library") -> str:
     return next((f"Active model: {row.id} ({row.kind})." for row in rows), "")
 
 
-def print_report(report: "TrainingReport", console: Console) -> None:
+def print_report(report: "TrainingReport", console: "Console") -> None:
     """Print the verdict, the table of scores and the report in words."""
     from nearsong.library import sentences, table_rows
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nearsong.errors import EmptyLibraryError, NoSuchHistoryError
-from nearsong.library.queries import LibraryQueries
+from nearsong.library.contents import LibraryContents
 from nearsong.library.store import History, ModelRow, PlaylistTable, Store
 from nearsong.types import Note, Progress, no_note, no_progress
 
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
     from nearsong.library.listeners.importing import ImportedFile
     from nearsong.library.listeners.matching import MatchReport
     from nearsong.library.listeners.pull.pulling import PullReport
+    from nearsong.library.listeners.recorded.bookmarks import Bookmarks
     from nearsong.library.listeners.recorded.play_queues import PlayQueues
     from nearsong.library.listeners.recorded.plays import PlayLog
     from nearsong.library.listeners.recorded.reactions import ReactionLog
     from nearsong.library.models.encoder_list import EncoderStatus, LookedUp
     from nearsong.library.scanning.scan import ScanReport
-    from nearsong.library.status import Status
+    from nearsong.library.sync.sync import SyncReport
     from nearsong.library.training.fit import TrainingReport, TrainingSettings
     from nearsong.model import SimilarityModel
 
 
-class Library(LibraryQueries):
+class Library(LibraryContents):
     """A music library that learns from listeners.
 
     Open one with :meth:`open`; close it with :meth:`close` or a ``with`` block. Seeds of :meth:`similar`, :meth:`why`
@@ -91,6 +93,13 @@ class Library(LibraryQueries):
         """Set how long a write waits for others; then it raises a transient `DatabaseError`. By default a minute."""
         self._store.set_lock_timeout(seconds)
 
+    def backup(self, path: str | os.PathLike[str], *, replace: bool = False) -> Path:
+        """Write all that is stored to one SQLite file, while others go on; `restore` makes a library of it.
+
+        A file that is there stays, unless ``replace`` is true.
+        """
+        return self._store.backup(path, replace=replace)
+
     @property
     def playlists(self) -> PlaylistTable:
         """The saved playlists."""
@@ -131,6 +140,13 @@ class Library(LibraryQueries):
 
         return PlayQueues(self._store)
 
+    @property
+    def bookmarks(self) -> Bookmarks:
+        """Where each listener wants to go on in long songs."""
+        from nearsong.library.listeners.recorded.bookmarks import Bookmarks
+
+        return Bookmarks(self._store)
+
     # ---- songs and listens
 
     def scan(
@@ -152,7 +168,7 @@ class Library(LibraryQueries):
             Called with (stage, done, total), and with lines for the user.
         **options
             Those of :class:`~nearsong.library.scanning.scan.ScanOptions`: workers, nice, timeout, prune, retry,
-            seed, encoders, excerpt.
+            keep_all, seed, encoders, excerpt.
         """
         from nearsong.library.scanning.scan import ScanOptions, scan
         from nearsong.model.encoders import load_encoder
@@ -189,6 +205,40 @@ class Library(LibraryQueries):
         from nearsong.library.listeners.pull.pulling import pull_listens
 
         return pull_listens(self._store, service, name, **options)
+
+    def sync_subsonic(
+        self,
+        url: str,
+        name: str | None = None,
+        *,
+        password: str | None = None,
+        progress: Progress = no_progress,
+        note: Note = no_note,
+        **options: Any,
+    ) -> SyncReport:
+        """Read the songs and listens of a Subsonic server, and write playlists and "For you" to it.
+
+        Parameters
+        ----------
+        url : str
+        name : str, optional
+            The user's name there; the URL may hold it.
+        password : str, optional
+            By default from the environment.
+        progress, note : callable
+        **options
+            Those of :class:`~nearsong.library.sync.sync.SyncOptions`: listener, shared, stream, listens, playlists,
+            for_you, streaming.
+        """
+        from nearsong.library.listeners.pull.subsonic_server import SubsonicServer
+        from nearsong.library.sync.sync import SubsonicSync, SyncOptions
+
+        server = SubsonicServer(url, name, password=password)
+        sync = SubsonicSync(self._store, server, SyncOptions(**options), progress, note)
+        sync.read()
+        self._snapshots.clear()
+        sync.write(self.for_you)
+        return sync.report
 
     def listens(self) -> list[History]:
         """Return the imported listening histories."""
@@ -324,34 +374,25 @@ class Library(LibraryQueries):
         return SimilarityModel.from_bytes(self._store.models.data(chosen))
 
     def export_model(self, path: str | os.PathLike[str], model_id: int | None = None) -> None:
-        """Write a model to a file that any library, or :class:`nearsong.SimilarityModel`, can read."""
-        self.load_model(model_id).save(path)
+        """Write a model and its report to a file that any library, or :class:`nearsong.SimilarityModel`, can read."""
+        from nearsong.library.training.retraining.imported_report import travelling_facts
+
+        model = self.load_model(model_id)
+        chosen = self.active_model if model_id is None else model_id
+        row = next(row for row in self.models() if row.id == chosen)
+        replace(model, trained_on={**model.trained_on, **travelling_facts(row.facts, row.kind)}).save(path)
 
     def import_model(self, path: str | os.PathLike[str], progress: Progress = no_progress) -> tuple[int, bool]:
         """Import a model from a file; return its id and whether it is active already.
 
         If it needs other encoders than the library's, it is pending: the next scan analyses all songs with them and
-        activates it.
+        activates it. It keeps the report of its training, so that its scores are shown as those of others are.
         """
         from nearsong.library.models.lifecycle import import_model
+        from nearsong.library.training.retraining.imported_report import KIND, REPORT, arrived_facts
         from nearsong.model import SimilarityModel
 
         model = SimilarityModel.load(path)
-        return import_model(self._store, model, {"file": os.path.basename(os.fspath(path))}, progress)
-
-    # ---- state
-
-    @property
-    def folders(self) -> list[str]:
-        """The scanned folders."""
-        return self._store.songs.roots()
-
-    def status(self) -> Status:
-        """Return the content of the library, its problems, and what to do next."""
-        from nearsong.library.status import status_of
-
-        return status_of(self._store)
-
-    def unreadable(self) -> list[tuple[str, str]]:
-        """Return the files that cannot be read, and why."""
-        return self._store.songs.problems()
+        facts = {"file": os.path.basename(os.fspath(path)), **arrived_facts(model.trained_on)}
+        own = {name: fact for name, fact in model.trained_on.items() if name not in (KIND, REPORT)}
+        return import_model(self._store, replace(model, trained_on=own), facts, progress)

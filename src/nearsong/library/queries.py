@@ -148,6 +148,7 @@ class LibraryQueries:
         n: int = 1,
         filters: Filters | None = None,
         listener: str | None = None,
+        surprise: float = 0.0,
         seed: int = 0,
     ) -> list[Recommendation]:
         """Return the next songs of a radio that never ends.
@@ -164,10 +165,11 @@ class LibraryQueries:
         filters : Filters, optional
         listener : str, optional
             Whose taste counts too.
+        surprise : float from 0, the nearest songs, to 1, far ones that the listener does not know
         seed : int, default=0
             Another seed gives another radio.
         """
-        return self.snapshot().radio(seeds, heard, n, filters, listener=listener, seed=seed)
+        return self.snapshot().radio(seeds, heard, n, filters, listener=listener, surprise=surprise, seed=seed)
 
     def why(self, query: SeedLike, *others: SeedLike) -> list[Why]:
         """Explain why songs are near a query, or far from it: by sound and by shared listeners."""

@@ -18,6 +18,8 @@ class Song(Tags):
         Stays the same when the file is moved or changed.
     path : str
         Path of the file.
+    size : int
+        Bytes of the file, as the last scan found it.
     seconds : float
         Duration.
     artist_key : str
@@ -30,6 +32,7 @@ class Song(Tags):
 
     id: int
     path: str
+    size: int = 0
     seconds: float = 0.0
     artist_key: str = ""
     missing: bool = False
@@ -92,11 +95,17 @@ class Neighbour:
         Distance of the embeddings.
     similarity : float
         The share of random pairs of songs that are farther apart; 1 for identical embeddings.
+    closeness : float
+        The same on a scale that separates near songs, 0 to 1; see `nearsong.library.neighbours.closeness`.
+    closeness_word : str
+        Very close, close, loose or far.
     """
 
     song: Song
     distance: float
     similarity: float
+    closeness: float
+    closeness_word: str
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -105,6 +114,8 @@ class Neighbour:
             "path": self.song.path,
             "distance": self.distance,
             "similarity": self.similarity,
+            "closeness": self.closeness,
+            "closeness_word": self.closeness_word,
         }
 
 

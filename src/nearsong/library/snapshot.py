@@ -33,7 +33,8 @@ from nearsong.library.answers.why.library_sounds import LibrarySounds, measure_l
 from nearsong.library.answers.why.reasons import Why, WhyContext, describing_encoder, explain_pairs
 from nearsong.library.answers.words.find_songs import FoundByWords, find_songs
 from nearsong.library.answers.words.song_words import SongWords
-from nearsong.library.answers.words.tag_encoders import library_words, tag_encoder_id
+from nearsong.library.answers.words.sound_traits import SongTraits
+from nearsong.library.answers.words.tag_encoders import library_traits, library_words, tag_encoder_id
 from nearsong.library.listeners.listeners import Listeners
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Neighbour, Song, VersionStamp
@@ -44,7 +45,9 @@ from nearsong.recommendation import Worth
 from nearsong.types import FloatArray
 
 if TYPE_CHECKING:
-    from nearsong.library.browsing.albums import Album, AlbumIndex
+    from nearsong.library.browsing.album_list import AlbumBrowser
+    from nearsong.library.browsing.albums import AlbumIndex
+    from nearsong.library.browsing.home import Home
     from nearsong.library.browsing.song_list import Browser
 
 MAX_CACHED_COLD_STARTS = 8
@@ -79,7 +82,7 @@ class Snapshot(SnapshotSongs):
     def with_listens(self, stamp: VersionStamp) -> "Snapshot":
         """Return a snapshot of the same songs with the current listening histories."""
         other = Snapshot(self._store, self.space, self.model, stamp)
-        copy_cached(self, other, "native", "sounds", "albums", "words", "recordings", "fused_explainer")
+        copy_cached(self, other, "native", "sounds", "albums", "words", "traits", "recordings", "fused_explainer")
         return other
 
     # ---- computed on first use
@@ -114,6 +117,11 @@ class Snapshot(SnapshotSongs):
     def words(self) -> SongWords | None:
         """The tags of all songs, if an encoder of the library has words."""
         return library_words(self._store, self.space)
+
+    @cached_property
+    def traits(self) -> SongTraits | None:
+        """The words that hold for the sound of each song, if scans of the library use the encoder that has them."""
+        return library_traits(self._store, self.space)
 
     @cached_property
     def fused_explainer(self) -> FusedExplainer | None:
@@ -153,6 +161,13 @@ class Snapshot(SnapshotSongs):
 
         return AlbumIndex(self.space.songs)
 
+    @cached_property
+    def album_browser(self) -> "AlbumBrowser":
+        """Searches, sorts and pages through albums and artists, and finds similar ones."""
+        from nearsong.library.browsing.album_list import AlbumBrowser
+
+        return AlbumBrowser(self.albums, self.space, self.plays)
+
     def warm(self) -> None:
         """Compute what the first queries would wait for, the most frequent first."""
         start = time.monotonic()
@@ -163,7 +178,7 @@ class Snapshot(SnapshotSongs):
         self.browser.page(limit=1)
         for song in songs:
             self.similar([song], metric="native")
-        _ = self.albums, self.sounds, self.words, self.fused_explainer
+        _ = self.albums, self.sounds, self.words, self.traits, self.fused_explainer
         self.warming = time.monotonic() - start
 
     def is_ready(self, metric: str = "active") -> bool:
@@ -226,13 +241,22 @@ class Snapshot(SnapshotSongs):
         filters: Filters | None = None,
         *,
         listener: str | None = None,
+        surprise: float = 0.0,
         seed: int = 0,
     ) -> list[Recommendation]:
         """Return the next songs of a radio; see :meth:`nearsong.library.Library.radio`."""
         given = [self.seed(one) for one in seeds]
         played = [(self.seed(one.song), one.reaction) for one in heard]
         known = None if listener is None else self.recommender.known_songs(listener, time.time(), Worth())
-        return next_songs(self.recommender, given, played, n, filters or Filters(), known=known, seed=seed)
+        return next_songs(
+            self.recommender, given, played, n, filters or Filters(), known=known, surprise=surprise, seed=seed
+        )
+
+    def home(self, listener: str, n: int = 12, *, at: float | None = None) -> "Home":
+        """Return what a first page shows a listener; see `nearsong.library.browsing.home`."""
+        from nearsong.library.browsing.home import home
+
+        return home(self.recommender, self.album_browser, listener, n, at=at)
 
     def agrees(self, seed: Seed, songs: Sequence[Song]) -> list[bool | None]:
         """Return for each song whether its artist is near the seed's by listeners too; None without listeners."""
@@ -253,6 +277,7 @@ class Snapshot(SnapshotSongs):
             listeners=self.listeners,
             sounds=self.sounds,
             fused=self.fused_explainer,
+            traits=self.traits,
         )
         return explain_pairs(context, pairs)
 
@@ -301,11 +326,12 @@ class Snapshot(SnapshotSongs):
 
     def _songs_of(self, item: str) -> list[int]:
         """Return the ids of the songs of an album or artist, by its id; none of an unknown one."""
+        songs: Sequence[Song] = ()
         if self.albums.has_album(item):
-            albums: Sequence[Album] = [self.albums.album(item)]
-        else:
-            albums = self.albums.artist(item).albums if self.albums.has_artist(item) else ()
-        return [song.id for album in albums for song in album.songs]
+            songs = self.albums.album(item).songs
+        elif self.albums.has_artist(item):
+            songs = self.albums.artist(item).songs
+        return [song.id for song in songs]
 
     @cachedmethod(attrgetter("_counts"), key=lambda self, space: space.model_id, lock=attrgetter("_condition"))
     def _play_counts(self, space: Space) -> FloatArray:

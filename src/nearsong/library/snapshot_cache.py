@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nearsong.errors import EmptyLibraryError
 from nearsong.library.records import VersionStamp
 from nearsong.library.store import Store
 
@@ -49,7 +50,11 @@ class SnapshotCache:
         with self._lock:
             current, stamp = self._current, self._store.version_stamp()  # another thread may have loaded it by now
             if current is None or not self._is_current(current, stamp, now):
-                current = self._current = self._load(current, stamp, now)
+                try:
+                    current = self._current = self._load(current, stamp, now)
+                except EmptyLibraryError:
+                    self._current = None  # or a later query, which may be some seconds behind, would see them again
+                    raise
             return current
 
     def clear(self) -> None:

@@ -2,15 +2,18 @@
 
 import threading
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache, cached
 
-from nearsong.library.listeners.recorded.plays import MIN_PLAYS_TO_TRAIN
-from nearsong.library.listeners.row_count import count_rows
 from nearsong.library.models.excerpt import library_excerpt
-from nearsong.library.store import PENDING, PLAYED, REJECTED, Store
-from nearsong.library.training.settings import MIN_ARTISTS
+from nearsong.library.store.light.records import PENDING, PLAYED, REJECTED
+from nearsong.library.store.light.store import LightStore
+from nearsong.library.training.coverage.minimum_data import MIN_ARTISTS, MIN_PLAYS_TO_TRAIN
+from nearsong.library.training.retraining.rejection import rejection_state
+
+if TYPE_CHECKING:
+    from nearsong.library.store import Store
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,9 @@ class Status:
         Scanned folders.
     songs, artists, seconds : int, int, float
         Songs that can be compared, their artists, and their total duration.
-    missing, unreadable, damaged, not_analysed : int
-        Songs whose files are missing; unreadable files; damaged files of which the readable part is used; songs not
-        analysed with all current encoders.
+    missing, unreadable, set_aside, damaged, not_analysed : int
+        Songs whose files are missing; unreadable files; files without music, which are not songs; damaged files of
+        which the readable part is used; songs not analysed with all current encoders.
     excerpt : float
         Seconds from the middle of each song that scans analyse; 0 for complete songs.
     histories, listens, users : int
@@ -52,6 +55,7 @@ class Status:
     seconds: float
     missing: int
     unreadable: int
+    set_aside: int
     damaged: int
     not_analysed: int
     excerpt: float
@@ -69,7 +73,7 @@ class Status:
         return asdict(self)
 
 
-def status_of(store: Store) -> Status:
+def status_of(store: "LightStore | Store") -> Status:
     """Return the status of a library."""
     counts = store.songs.counts()
     sources = store.listens.histories()
@@ -78,7 +82,14 @@ def status_of(store: Store) -> Status:
     if active is not None:
         row = store.models.row(active)
         facts = {name: value for name, value in row.facts.items() if name != "known"}
-        model = {"id": row.id, "kind": row.kind, "created": row.created, "encoders": row.encoders, **facts}
+        model = {
+            "id": row.id,
+            "kind": row.kind,
+            "label": row.label,
+            "created": row.created,
+            "encoders": row.encoders,
+            **facts,
+        }
     status = Status(
         library=store.name,
         folders=tuple(store.songs.roots()),
@@ -87,6 +98,7 @@ def status_of(store: Store) -> Status:
         seconds=float(counts["seconds"]),
         missing=int(counts["missing"]),
         unreadable=int(counts["unreadable"]),
+        set_aside=int(counts["set_aside"]),
         damaged=int(counts["damaged"]),
         not_analysed=store.songs.not_analysed(store.models.scanned_encoders().values()),
         excerpt=library_excerpt(store),
@@ -104,21 +116,36 @@ def status_of(store: Store) -> Status:
     return Status(**{**asdict(status), "next": tuple(_advice(status, store))})
 
 
+def _count_rows(store: "LightStore | Store") -> int:
+    histories = store.listens.histories()
+    if sum(history.kind == "events" for history in histories) < 2:  # nothing can be reported twice
+        return sum(history.rows for history in histories)
+    return _count_distinct_rows(store.complete())
+
+
 @cached(LRUCache(16), key=lambda store: (store.address, store.version_stamp()), lock=threading.Lock())
-def _count_rows(store: Store) -> int:
+def _count_distinct_rows(store: "Store") -> int:
+    from nearsong.library.listeners.row_count import count_rows
+
     return count_rows(store)  # the page asks for the status again and again
 
 
-def _is_rejected(store: Store) -> bool:
+def _is_rejected(store: "LightStore | Store") -> bool:
     stored = store.models.setting(REJECTED)
     if stored is None:
         return False
-    from nearsong.library.training.train import rejection_state  # loads SciPy and numba
-
     return stored == rejection_state(store)
 
 
-def _advice(status: Status, store: Store) -> list[str]:
+def _is_unfinished(status: Status) -> bool:
+    """Return whether no scan has ended yet: at its end there is a model, unless no file is a song."""
+    is_without_songs = not status.songs and status.unreadable + status.set_aside > 0
+    return status.model is None and bool(status.folders) and not is_without_songs
+
+
+def _advice(status: Status, store: "LightStore | Store") -> list[str]:
+    if _is_unfinished(status):
+        return [f"The first scan of {', '.join(status.folders)} is not complete: nearsong scan"]
     if not status.songs:
         return ["Scan a folder of music: nearsong scan FOLDER"]
     advice = []

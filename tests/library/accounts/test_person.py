@@ -18,7 +18,7 @@ from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.importing import import_listens
 from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.listeners.recorded.reactions import ReactionLog
-from nearsong.library.store import PlayQueue, Store, schema
+from nearsong.library.store import Bookmark, PlayQueue, Store, schema
 from nearsong.listens.records import Action, ListenBlock, TrackName
 from recorded_plays import NOON
 from three_services import LISTENS, write_lastfm, write_listenbrainz, write_spotify
@@ -76,6 +76,7 @@ def fill(store, folder, people):
         log.rate(songs[1], 4, user)
         log.skip(songs[2], user, NOON + 40_000)
         store.play_queues.put(user, PlayQueue((songs[0], songs[3]), 1, 5, 9.0, "player"))
+        store.bookmarks.put(user, Bookmark(songs[1], 2_500, "here", 9.0, 10.0), 5)
         store.playlists.add(f"List of {user}", songs[:3], owner=user)
         store.accounts.add(user, user.encode().ljust(32), is_admin=False)
     store.playlists.add("For all", songs[:2])
@@ -102,6 +103,7 @@ def facts_of(store):
                 (schema.plays.c.listener, schema.plays.c.time, schema.plays.c.title),
                 (schema.reactions.c.listener, schema.reactions.c.action, schema.reactions.c.title),
                 (schema.play_queues.c.listener, schema.play_queues.c.current),
+                (schema.bookmarks.c.listener, schema.bookmarks.c.position),
                 (schema.playlists.c.owner, schema.playlists.c.name),
                 (schema.accounts.c.name,),
             )
@@ -151,7 +153,7 @@ def test_a_library_without_a_listener_is_as_if_they_had_never_been_there(store, 
     assert (deleted.rows, deleted.histories) == (4 + 2 + 20 + 20 + 1 + 2, 6)
     assert (deleted.playlists, deleted.queues, deleted.accounts, deleted.is_importing) == (1, 1, 1, False)
     assert deleted_words(deleted) == (
-        "3 plays, 2 hearts, 1 rating, 1 skip, 49 rows of 6 histories, 1 playlist, 1 queue, 1 account"
+        "3 plays, 2 hearts, 1 rating, 1 skip, 49 rows of 6 histories, 1 playlist, 1 queue, 1 bookmark, 1 account"
     )
     with contextlib.closing(Store(tmp_path / "other")) as other:
         fill(other, tmp_path / "files", OTHERS)
@@ -246,7 +248,7 @@ def test_an_import_of_the_export_gives_the_same_listens_and_playlists(store, tmp
     fill(store, tmp_path / "files", [*OTHERS, WHO])
     import_listens(store, [write_listenbrainz(tmp_path / "lb.jsonl", LISTENS)], user=WHO)
     counts = write_everything(store, WHO.lower(), tmp_path / "all.zip")
-    assert (counts["playlists"], counts["queues"]) == (1, 1)
+    assert (counts["playlists"], counts["queues"], counts["bookmarks"]) == (1, 1, 1)
     mine = Histories.of_user(store, WHO)
     with contextlib.closing(Store(tmp_path / "other")) as other:
         for song in mine.songs:
@@ -284,6 +286,8 @@ def test_what_no_import_reads_is_in_the_export_too(store, tmp_path):
 
 
 def test_the_export_of_nobody_is_empty_and_a_folder_that_is_not_there_is_named(store, tmp_path):
-    assert write_everything(store, "nobody", tmp_path / "all.zip") == {"rows": 0, "playlists": 0, "queues": 0}
+    assert write_everything(store, "nobody", tmp_path / "all.zip") == dict.fromkeys(
+        ("rows", "playlists", "queues", "bookmarks"), 0
+    )
     with pytest.raises(LibraryError, match="cannot be written"):
         write_everything(store, "nobody", tmp_path / "none" / "all.zip")

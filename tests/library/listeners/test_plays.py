@@ -18,12 +18,12 @@ from nearsong.library.listeners.importing import import_listens
 from nearsong.library.listeners.recorded.plays import (
     HISTORY_NAME,
     MAX_PLAYS_PER_REQUEST,
-    MIN_PLAYS_TO_TRAIN,
     SAME_PLAY_SECONDS,
     PlayLog,
 )
 from nearsong.library.status import status_of
 from nearsong.library.store import Store
+from nearsong.library.training.coverage.minimum_data import MIN_PLAYS_TO_TRAIN
 from nearsong.library.training.train import rejection_state
 from recorded_plays import NOON, gathered, put
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from nearsong.errors import InvalidInputError, ListensError
-from nearsong.library.listeners.pull import from_lastfm, from_listenbrainz, from_subsonic, http_json, walk
+from nearsong.library.listeners.pull import from_lastfm, from_listenbrainz, http_json, subsonic_server, walk
 from nearsong.library.listeners.pull.http_json import HttpJson, checked_url, is_private
 from nearsong.library.listeners.pull.pulling import pull_listens
 from nearsong.library.store import Store
@@ -77,7 +77,7 @@ def test_an_answer_that_makes_no_sense_is_one_line(store, answer, service):
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
 def test_a_subsonic_server_that_makes_no_sense_is_one_line(store, answer, monkeypatch):
-    monkeypatch.setenv(from_subsonic.PASSWORD_VARIABLE, "sesame")
+    monkeypatch.setenv(subsonic_server.PASSWORD_VARIABLE, "sesame")
 
     def say(number, path, asked):
         if number == 1:
@@ -107,7 +107,7 @@ def test_a_wrong_page_of_last_fm_is_one_line(store, answer):
 
 
 def test_songs_of_a_subsonic_server_with_wrong_types_are_skipped_or_one_line(store, monkeypatch):
-    monkeypatch.setenv(from_subsonic.PASSWORD_VARIABLE, "sesame")
+    monkeypatch.setenv(subsonic_server.PASSWORD_VARIABLE, "sesame")
     songs = [
         {"id": 1, "artist": "A", "title": "T", "playCount": "many", "userRating": 10**400, "starred": 7},
         {"id": {"a": []}, "artist": ["B"], "title": None, "playCount": 1e300, "userRating": True},
@@ -123,7 +123,7 @@ def test_songs_of_a_subsonic_server_with_wrong_types_are_skipped_or_one_line(sto
 
 
 def test_a_server_that_lists_the_same_songs_for_ever_is_left(store, monkeypatch):
-    monkeypatch.setenv(from_subsonic.PASSWORD_VARIABLE, "sesame")
+    monkeypatch.setenv(subsonic_server.PASSWORD_VARIABLE, "sesame")
     songs = [{"id": str(i), "artist": "A", "title": "T", "playCount": 1} for i in range(500)]
     found = {"subsonic-response": {"status": "ok", "searchResult3": {"song": songs}}}
     with serving(Scripted(lambda number, path, asked: (200, found))) as url:
@@ -330,7 +330,7 @@ def test_without_a_key_one_line_says_where_to_get_one(store, monkeypatch):
     monkeypatch.delenv(from_lastfm.KEY_VARIABLE)
     with pytest.raises(InvalidInputError, match=r"https://www.last.fm/api/account/create .* NEARSONG_LASTFM_KEY"):
         pull_listens(store, "lastfm", "ann")
-    monkeypatch.delenv(from_subsonic.PASSWORD_VARIABLE, raising=False)
+    monkeypatch.delenv(subsonic_server.PASSWORD_VARIABLE, raising=False)
     with pytest.raises(InvalidInputError, match="NEARSONG_SUBSONIC_PASSWORD"):
         pull_listens(store, "subsonic", "ann", url="http://127.0.0.1")
     monkeypatch.setenv(from_listenbrainz.TOKEN_VARIABLE, "two words\nX-Other: 1")

@@ -10,7 +10,7 @@ import pytest
 
 from music_library import make_music
 from nearsong.errors import InvalidInputError, ListensError
-from nearsong.library.listeners.pull import from_subsonic
+from nearsong.library.listeners.pull import subsonic_server
 from nearsong.library.listeners.pull.pulling import pull_listens
 from nearsong.library.store import Store
 from nearsong.listens.records import Action
@@ -28,7 +28,7 @@ SONGS = [
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch):
-    monkeypatch.setenv(from_subsonic.PASSWORD_VARIABLE, FakeSubsonic.password)
+    monkeypatch.setenv(subsonic_server.PASSWORD_VARIABLE, FakeSubsonic.password)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
@@ -101,7 +101,7 @@ def test_an_interrupted_pull_leaves_the_earlier_one(store):
 
 
 def test_many_songs_come_in_pages(store, monkeypatch):
-    monkeypatch.setattr(from_subsonic, "PAGE_SONGS", 10)
+    monkeypatch.setattr(subsonic_server, "PAGE_SONGS", 10)
     songs = [
         {"id": str(i), "albumId": str(i // 3), "artist": "Ann", "title": str(i), "playCount": i + 1}
         for i in range(40)
@@ -114,7 +114,7 @@ def test_many_songs_come_in_pages(store, monkeypatch):
 
 
 def test_a_wrong_password_is_said_without_it(store, monkeypatch):
-    monkeypatch.setenv(from_subsonic.PASSWORD_VARIABLE, "wrong-one")
+    monkeypatch.setenv(subsonic_server.PASSWORD_VARIABLE, "wrong-one")
     with (
         serving(FakeSubsonic(SONGS)) as url,
         pytest.raises(
@@ -126,7 +126,7 @@ def test_a_wrong_password_is_said_without_it(store, monkeypatch):
 
 
 def test_the_password_itself_is_not_sent_where_others_can_read_it(store, monkeypatch):
-    monkeypatch.setattr(from_subsonic, "is_private", lambda url: False)
+    monkeypatch.setattr(subsonic_server, "is_private", lambda url: False)
     no_tokens = {"subsonic-response": {"status": "failed", "error": {"code": 41, "message": "No tokens"}}}
     service = Scripted(lambda number, path, asked: (200, no_tokens))
     with serving(service) as url, pytest.raises(ListensError, match="use https"):

@@ -32,7 +32,7 @@ def test_the_same_files_and_seed_give_the_same_codebook_in_any_order(music, anal
 def test_progress_is_reported_to_its_end(music, analysed):
     reported = []
     fit_encoder("codewords", paths_of(music), progress=lambda *facts: reported.append(facts))
-    assert reported == [("fitting the encoder", i, 6) for i in range(1, 7)]
+    assert reported == [("reading samples", i, 6) for i in range(1, 7)] + [("fitting encoders", i, 1) for i in (0, 1)]
 
 
 def test_files_that_can_be_read_stand_in_for_those_that_cannot(music, analysed, monkeypatch):

@@ -19,7 +19,15 @@ def add_encoder(store, key="an encoder") -> int:
 
 
 def test_a_song_comes_back_as_it_went_in(store):
-    tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2")
+    facts = {
+        "disc_number": 2,
+        "album_artist": "Björk",
+        "is_compilation": True,
+        "track_gain": -7.25,
+        "album_peak": 0.98,
+        "sample_rate": 192_000,
+    }
+    tags = Tags("Björk feat. X", "Jóga", "Homogenic", "Pop", 1997, "mbid 1", "mbid 2", **facts)
     song = put(store, "/Bj\udcf6rk/ü.mp3", tags=tags, seconds=305.5, damage="ends early")
     (found,) = store.songs.all()
     assert replace(found, added=0.0) == Song(
@@ -34,12 +42,16 @@ def test_a_song_comes_back_as_it_went_in(store):
         artist_key="bjork",
         recording_mbid="mbid 1",
         artist_mbid="mbid 2",
+        size=10,
+        **facts,
     )
+    assert (found.sample_rate, found.bit_rate) == (192_000, round(10 * 8 / 305.5 / 1000))
     assert store.songs.counts() == {
         "songs": 1,
         "artists": 1,
         "missing": 0,
         "unreadable": 0,
+        "set_aside": 0,
         "damaged": 1,
         "seconds": 305.5,
     }

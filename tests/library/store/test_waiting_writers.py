@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from library_store import put_file as put
 from nearsong.errors import DatabaseError, DiskFullError
 from nearsong.library.store import Store
-from nearsong.library.store.database_errors import reason_of
+from nearsong.library.store.opening.errors import reason_of
 from waiting import in_threads, wait_for
 
 WAIT = 60  # seconds until a test that hangs fails

@@ -14,7 +14,8 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; all but 127.0.0.1 need a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 picks a free one.")] = 8337,
     token: Annotated[
-        str | None, typer.Option(help="Access token of 32 or more characters; safer in NEARSONG_TOKEN.")
+        str | None,
+        typer.Option(envvar="NEARSONG_TOKEN", help="Access token of 32 or more characters; safer in NEARSONG_TOKEN."),
     ] = None,
     host_name: Annotated[
         list[str] | None,
@@ -34,6 +35,14 @@ def serve(
         Path | None,
         typer.Option(metavar="FOLDER", help="Let users save uploads in this folder."),
     ] = None,
+    allow_folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Let admins choose folders to scan within this one, on the page; default on this computer alone: "
+            "the home folder and connected drives. Repeatable.",
+        ),
+    ] = None,
     plays: Annotated[
         bool, typer.Option("--plays/--no-plays", help="Record what is played as a listening history.")
     ] = True,
@@ -44,6 +53,14 @@ def serve(
             help="Scan new music and learn from new plays by itself, at night; see `nearsong automation`.",
         ),
     ] = True,
+    plain_client: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A player that cannot read OpenSubsonic's additions, by the name it sends; default: Clementine. "
+            "Repeatable.",
+        ),
+    ] = None,
     secure_cookie: Annotated[bool, typer.Option("--secure-cookie", help="Allow login over HTTPS only.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Log every request.")] = False,
     library: LibraryOption = None,
@@ -60,13 +77,13 @@ def serve(
         NEARSONG_TOKEN=$(openssl rand -hex 32) nearsong serve --host 0.0.0.0
     """
     from nearsong.web.server import serve as run
-    from nearsong.web.settings import TOKEN_VARIABLE, ServeSettings
+    from nearsong.web.settings import PLAIN_CLIENTS, TOKEN_VARIABLE, ServeSettings
 
-    environment_token = os.environ.pop(TOKEN_VARIABLE, None) or None  # so that child processes do not get it
+    os.environ.pop(TOKEN_VARIABLE, None)  # so that child processes do not get it
     settings = ServeSettings(
         host=host,
         port=port,
-        token=token if token is not None else environment_token,
+        token=token,
         host_names=tuple(host_name or ()),
         upload_megabytes=upload_megabytes,
         save_uploads=save_uploads,
@@ -75,7 +92,9 @@ def serve(
         secure_cookie=secure_cookie,
         verbose=log,
         trusted_proxies=tuple(trusted_proxy or ()),
+        plain_clients=PLAIN_CLIENTS if plain_client is None else tuple(plain_client),
         has_accounts=True,  # to be seen in the library
+        allowed_folders=tuple(allow_folder or ()),
     )
     console = output()
     with open_library(library, create=True) as lib:

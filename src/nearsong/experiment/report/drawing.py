@@ -1,4 +1,4 @@
-"""The only module that uses matplotlib (``nearsong[figures]``): the style of figures, and their files."""
+"""The only module that uses matplotlib (``nearsong[paper]``): the style of figures, and their files."""
 
 import io
 import warnings
@@ -21,7 +21,7 @@ except ImportError:  # see `check_matplotlib`
 def check_matplotlib() -> None:
     """Raise an error if figures cannot be drawn here, before anything else is done for them."""
     if matplotlib is None:
-        raise InvalidInputError("Figures of a report need matplotlib: pip install 'nearsong[figures]'")
+        raise InvalidInputError("Figures of a report need matplotlib: pip install 'nearsong[paper]'")
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:

@@ -5,6 +5,7 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from typing import IO, Any
 
 from nearsong.atomic_write import atomic_write
@@ -14,7 +15,7 @@ from nearsong.library.listeners.histories import Histories, HistoryRow
 from nearsong.library.listeners.importing import is_history_of
 from nearsong.library.listeners.recorded.export import line_of, record_of
 from nearsong.library.records import Song
-from nearsong.library.store import DeletedRows, PlayQueue, Reaction, Store
+from nearsong.library.store import Bookmark, DeletedRows, PlayQueue, Reaction, Store
 from nearsong.listens.records import Action
 from nearsong.names import count, listener_key, readable, visible_name
 
@@ -34,6 +35,7 @@ def write_everything(store: Store, listener: str, target: str | os.PathLike[str]
         playlists/1.jspf ...      saved playlists
         imported-playlists.jsonl  playlists that were imported for the listener
         queue.json                what a player had queued
+        bookmarks.json            where to go on in songs
         about.json                the account, and stars of albums and artists
         nameless.lines            rows of songs without an artist, which no import can match and none reads
 
@@ -48,7 +50,7 @@ def write_everything(store: Store, listener: str, target: str | os.PathLike[str]
     Returns
     -------
     dict of str to int
-        How much was written: rows, playlists, queues.
+        How much was written: rows, playlists, queues, bookmarks.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def write_everything(store: Store, listener: str, target: str | os.PathLike[str]
     name = stored_name(store, listener)
     histories = Histories.of_user(store, name)
     songs = {song.id: song for song in histories.songs}
-    counts = {"rows": 0, "playlists": 0, "queues": 0}
+    counts = {"rows": 0, "playlists": 0, "queues": 0, "bookmarks": 0}
     with _opened(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for kind, member in _KINDS.items():
             rows = (row for row in histories.rows(kind) if row.track.artist)
@@ -74,20 +76,29 @@ def write_everything(store: Store, listener: str, target: str | os.PathLike[str]
                 listed = [songs[song] for song in playlist.songs if song in songs]
                 text = playlist_text(listed, "jspf", playlist.name)
                 archive.writestr(f"playlists/{counts['playlists']}.jspf", text)
-        queue = store.play_queues.get(name)
-        if queue is not None:
-            counts["queues"] = 1
-            archive.writestr("queue.json", _document(_queue(queue, songs)))
+        counts |= _write_positions(archive, store, name, songs)
         archive.writestr("about.json", _document(_about(store, name)))
     return counts
+
+
+def _write_positions(
+    archive: zipfile.ZipFile, store: Store, listener: str, songs: Mapping[int, Song]
+) -> dict[str, int]:
+    """Write the queue and the bookmarks of a listener; return how many of them there are."""
+    queue, bookmarks = store.play_queues.get(listener), store.bookmarks.of(listener)
+    if queue is not None:
+        archive.writestr("queue.json", _document(_queue(queue, songs)))
+    if bookmarks:
+        archive.writestr("bookmarks.json", _document(_bookmarks(bookmarks, songs)))
+    return {"queues": int(queue is not None), "bookmarks": len(bookmarks)}
 
 
 def delete_listener(store: Store, listener: str) -> DeletedRows:
     """Delete everything that is stored about a listener, in one transaction.
 
-    Deleted are plays, hearts, ratings, skips, the queue, playlists they own, their account, their rows in every
-    history, histories that have no other rows, and names that nobody else uses. What models have learned stays until
-    they are removed.
+    Deleted are plays, hearts, ratings, skips, the queue, bookmarks, playlists they own, their account, their rows in
+    every history, histories that have no other rows, and names that nobody else uses. What models have learned stays
+    until they are removed.
 
     Parameters
     ----------
@@ -118,6 +129,7 @@ def deleted_words(deleted: DeletedRows) -> str:
         (deleted.rows, in_histories),
         (deleted.playlists, count(deleted.playlists, "playlist")),
         (deleted.queues, count(deleted.queues, "queue")),
+        (deleted.bookmarks, count(deleted.bookmarks, "bookmark")),
         (deleted.accounts, count(deleted.accounts, "account")),
     ]
     all_words = ", ".join(words for n, words in parts if n) or "nothing"
@@ -199,6 +211,15 @@ def _queue(queue: PlayQueue, songs: Mapping[int, Song]) -> dict[str, Any]:
         "changed": queue.changed,
         "changed_by": queue.changed_by,
     }
+
+
+def _bookmarks(bookmarks: Iterable[Bookmark], songs: Mapping[int, Song]) -> dict[str, Any]:
+    def described(bookmark: Bookmark) -> dict[str, Any]:
+        song, facts = songs.get(bookmark.song_id), asdict(bookmark)
+        del facts["song_id"]
+        return {**facts, **({} if song is None else {"artist": song.artist, "title": song.title})}
+
+    return {"bookmarks": [described(bookmark) for bookmark in bookmarks]}
 
 
 def _about(store: Store, listener: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from nearsong.library.automation.records import AutomationSettings, AutomationState
-from nearsong.library.listeners.recorded.plays import MIN_PLAYS_TO_TRAIN, PlayLog
+from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.store import Store
+from nearsong.library.training.coverage.minimum_data import MIN_PLAYS_TO_TRAIN
 from nearsong.library.training.retraining.last_training import Growth, LastTraining, growth, last_training
 
 HOUR_SECONDS = 3600.0

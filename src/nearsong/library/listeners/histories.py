@@ -1,7 +1,8 @@
 """The store's listening histories and songs -> matched track names, play counts and listener matrices."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ from nearsong.library.records import Song
 from nearsong.library.store import PLAYED, History, ListenColumns, Store
 from nearsong.listens.records import Action, TrackName
 from nearsong.names import visible_name
+
+N_COMMON_ARTISTS = 5
+"""Artists of the library that a report names."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +101,29 @@ class Histories:
         """Return how much of some or all histories was matched; a listen that two of them report counts once."""
         plays = self._plays(history_ids)
         played = np.flatnonzero(plays)
-        matched = self.matched
-        return match_report(
-            Matched(matched.song[played], matched.artist[played], matched.how[played]),
-            plays[played],
-            [self._names[row] for row in played],
-            top=top,
+        matched, names = self.matched, [self._names[row] for row in played]
+        report = match_report(
+            Matched(matched.song[played], matched.artist[played], matched.how[played]), plays[played], names, top=top
         )
+        is_swapped = bool(names) and not report.names_matched and self._is_swapped(names)
+        return replace(report, **self._library_facts, is_swapped=is_swapped)
+
+    def _is_swapped(self, names: list[TrackName]) -> bool:
+        """Return whether some names match a song once artist and title are exchanged."""
+        exchanged = [TrackName(name.title, name.artist) for name in names if name.artist and name.title]
+        return bool((match(self.catalogue, exchanged).song >= 0).any())
+
+    @cached_property
+    def _library_facts(self) -> dict[str, Any]:
+        """Return what a report says about the library."""
+        artists = Counter(
+            artist
+            for song, artist in zip(self.songs, self.catalogue.song_artist.tolist(), strict=True)
+            if artist >= 0 and not song.missing
+        )
+        common = tuple(self.catalogue.artists[artist] for artist, _ in artists.most_common(N_COMMON_ARTISTS))
+        n_songs = sum(not song.missing for song in self.songs)
+        return {"songs": n_songs, "artists": len(artists), "common_artists": common}
 
     def rows(self, kind: str) -> Iterator[HistoryRow]:
         """Yield the rows of all histories of a kind: listens first, each once, then all that is no listen."""

@@ -216,6 +216,12 @@ class MatchReport:
         Number of plays, and of names, for each of `WAYS`.
     most_played_unmatched : list of (name, plays)
         By decreasing plays, ties in the order of the names.
+    songs, artists : int
+        How many the library has.
+    common_artists : tuple of str
+        Those with the most songs.
+    is_swapped : bool
+        Whether none of the names matches, and some do with artist and title exchanged.
     """
 
     plays_matched: float
@@ -223,6 +229,20 @@ class MatchReport:
     plays_by_way: dict[str, float]
     names_by_way: dict[str, int]
     most_played_unmatched: list[tuple[str, float]]
+    songs: int = 0
+    artists: int = 0
+    common_artists: tuple[str, ...] = ()
+    is_swapped: bool = False
+
+    @property
+    def plays(self) -> float:
+        """Number of plays, matched or not."""
+        return self.plays_matched + self.plays_unmatched
+
+    @property
+    def share(self) -> float:
+        """Share of the plays that are matched; 0 without any."""
+        return self.plays_matched / self.plays if self.plays else 0.0
 
     @property
     def names_matched(self) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,6 +21,9 @@ from nearsong.types import Progress, no_progress
 SAMPLE_SONGS = 600
 SAMPLE_SECONDS = 10.0
 
+Fetched = Callable[[Sequence[str]], Iterator[str]]
+"""Files -> those of them that can be read now."""
+
 
 def fit_encoders(
     names: Sequence[str],
@@ -32,6 +35,8 @@ def fit_encoders(
     timeout: float | None = 600.0,
     progress: Progress = no_progress,
     cache: FittingCache | None = None,
+    fetched: Fetched = iter,
+    drop: Callable[[str], None] = lambda path: None,
 ) -> dict[str, SongEncoder]:
     """Fit encoders to a library, on the same ten seconds of each of up to 600 songs; some encoders need no sample.
 
@@ -50,6 +55,10 @@ def fit_encoders(
     cache : FittingCache, optional
         Keeps each sample and each encoder as soon as there is one, for the next call if this one is killed; to be
         cleared once the encoders are stored.
+    fetched : callable
+        Files -> those that are there to be read, one after the other, where they have to be fetched first.
+    drop : callable
+        Called with each file that is not needed any more.
 
     Raises
     ------
@@ -67,18 +76,22 @@ def fit_encoders(
         n_tried += len(chosen)
         new = sampling.take_known(chosen)
         read = partial(sample_frames, features=sampling.features, seed=seed)
-        for path, result in map_audio_files(read, new, workers=workers, nice=nice, timeout=timeout) if new else ():
+        here = fetched(new)
+        for path, result in map_audio_files(read, here, workers=workers, nice=nice, timeout=timeout) if new else ():
             sampling.take(os.fspath(path), result)
-            progress("fitting the encoder", len(sampling.samples), n_wanted)
+            drop(os.fspath(path))
+            progress("reading samples", len(sampling.samples), n_wanted)
     if needed and not sampling.samples:
-        reason = printable(min(sampling.reasons)).rstrip(".")
+        reason = printable(min(sampling.reasons, default="none could be fetched")).rstrip(".")
         raise LibraryError(f"None of the {len(order)} audio files can be read ({reason}). Check the folder.")
     fitted = {}
-    for name in names:
+    for done, name in enumerate(names):
+        progress("fitting encoders", done, len(names))
         try:
             fitted[name] = sampling.fitted(name, features[name])
         except InvalidInputError as error:
             raise LibraryError(str(error)) from error
+    progress("fitting encoders", len(names), len(names))
     return fitted
 
 

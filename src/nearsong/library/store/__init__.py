@@ -1,132 +1,73 @@
-"""The only package with SQL: a path or URL -> songs, listens, models, playlists, plays, reactions and settings."""
+"""The only package with SQL: a path or URL -> songs, listens, models, playlists, plays, reactions and settings.
 
-import os
-from contextlib import AbstractContextManager
-from pathlib import Path
+Names are imported when first used, so that commands that only read a library do not load SQLAlchemy.
+"""
 
-from nearsong.library.records import VersionStamp
-from nearsong.library.store.database import ENVIRONMENT, Connection, Database, default_address
-from nearsong.library.store.listen_columns import ListenColumns
-from nearsong.library.store.listener_rows import DeletedRows, ListenerRows
-from nearsong.library.store.listens import PLAYED, History, HistoryWriter, ListenTable
-from nearsong.library.store.models import ACTIVE, PENDING, REJECTED, EncoderRow, ModelRow, ModelTable
-from nearsong.library.store.playlists import PlaylistTable, SavedPlaylist
-from nearsong.library.store.pulled import PulledHistory
-from nearsong.library.store.recorded.accounts import Account, AccountTable
-from nearsong.library.store.recorded.play_queues import PlayQueue, PlayQueueTable
-from nearsong.library.store.recorded.plays import Play, PlayTable
-from nearsong.library.store.recorded.reactions import ListenerReactions, Reacted, Reaction, ReactionTable
-from nearsong.library.store.songs import NEVER, KnownFile, SameContent, ScannedFile, SongTable
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ACTIVE",
-    "ENVIRONMENT",
-    "NEVER",
-    "PENDING",
-    "PLAYED",
-    "REJECTED",
-    "Account",
-    "Connection",
-    "DeletedRows",
-    "EncoderRow",
-    "History",
-    "HistoryWriter",
-    "KnownFile",
-    "ListenColumns",
-    "ListenerReactions",
-    "ModelRow",
-    "Play",
-    "PlayQueue",
-    "PlaylistTable",
-    "PulledHistory",
-    "Reacted",
-    "Reaction",
-    "SameContent",
-    "SavedPlaylist",
-    "ScannedFile",
-    "Store",
-    "default_address",
-]
+from nearsong.lazy_names import lazy_names
 
+if TYPE_CHECKING:
+    from nearsong.library.store.backup import restore as restore
+    from nearsong.library.store.database import Connection as Connection
+    from nearsong.library.store.database import Database as Database
+    from nearsong.library.store.database import library_file as library_file
+    from nearsong.library.store.light.address import ENVIRONMENT as ENVIRONMENT
+    from nearsong.library.store.light.address import default_address as default_address
+    from nearsong.library.store.light.records import ACTIVE as ACTIVE
+    from nearsong.library.store.light.records import PENDING as PENDING
+    from nearsong.library.store.light.records import PLAYED as PLAYED
+    from nearsong.library.store.light.records import REJECTED as REJECTED
+    from nearsong.library.store.light.records import EncoderRow as EncoderRow
+    from nearsong.library.store.light.records import History as History
+    from nearsong.library.store.light.records import ModelRow as ModelRow
+    from nearsong.library.store.listen_columns import ListenColumns as ListenColumns
+    from nearsong.library.store.listener_rows import DeletedRows as DeletedRows
+    from nearsong.library.store.listener_rows import ListenerRows as ListenerRows
+    from nearsong.library.store.listens import HistoryWriter as HistoryWriter
+    from nearsong.library.store.listens import ListenTable as ListenTable
+    from nearsong.library.store.models import ModelTable as ModelTable
+    from nearsong.library.store.playlists import PlaylistTable as PlaylistTable
+    from nearsong.library.store.playlists import SavedPlaylist as SavedPlaylist
+    from nearsong.library.store.pulled import PulledHistory as PulledHistory
+    from nearsong.library.store.recorded.accounts import Account as Account
+    from nearsong.library.store.recorded.accounts import AccountTable as AccountTable
+    from nearsong.library.store.recorded.bookmarks import Bookmark as Bookmark
+    from nearsong.library.store.recorded.bookmarks import BookmarkTable as BookmarkTable
+    from nearsong.library.store.recorded.play_queues import PlayQueue as PlayQueue
+    from nearsong.library.store.recorded.play_queues import PlayQueueTable as PlayQueueTable
+    from nearsong.library.store.recorded.plays import Play as Play
+    from nearsong.library.store.recorded.plays import PlayTable as PlayTable
+    from nearsong.library.store.recorded.reactions import ListenerReactions as ListenerReactions
+    from nearsong.library.store.recorded.reactions import Reacted as Reacted
+    from nearsong.library.store.recorded.reactions import Reaction as Reaction
+    from nearsong.library.store.recorded.reactions import ReactionTable as ReactionTable
+    from nearsong.library.store.songs import NEVER as NEVER
+    from nearsong.library.store.songs import KnownFile as KnownFile
+    from nearsong.library.store.songs import SameContent as SameContent
+    from nearsong.library.store.songs import ScannedFile as ScannedFile
+    from nearsong.library.store.songs import SongTable as SongTable
+    from nearsong.library.store.store import Store as Store
 
-class Store:
-    """The stored data of a library.
-
-    Parameters
-    ----------
-    address : path-like or str, optional
-        A file, a folder or a URL; by default :func:`default_address`.
-    create : bool, default=True
-        Whether to create it if it does not exist.
-
-    Attributes
-    ----------
-    songs, listens, models, playlists, plays, reactions, play_queues, accounts
-        The tables.
-    listener_rows
-        What all tables have of one listener.
-    """
-
-    def __init__(self, address: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
-        self._database = Database(default_address() if address is None else address, create=create)
-        self.songs = SongTable(self._database)
-        self.listens = ListenTable(self._database)
-        self.models = ModelTable(self._database)
-        self.playlists = PlaylistTable(self._database)
-        self.plays = PlayTable(self._database)
-        self.reactions = ReactionTable(self._database)
-        self.play_queues = PlayQueueTable(self._database)
-        self.accounts = AccountTable(self._database)
-        self.listener_rows = ListenerRows(self._database)
-
-    @property
-    def name(self) -> str:
-        """Path, or URL without the password; safe to display."""
-        return self._database.name
-
-    @property
-    def is_new(self) -> bool:
-        """Whether it was created when it was opened."""
-        return self._database.is_new
-
-    @property
-    def address(self) -> str:
-        """Path or URL with which another process can open it. Contains the password: do not display it."""
-        return self._database.address
-
-    @property
-    def folder(self) -> str | None:
-        """The folder of the SQLite file; None on PostgreSQL."""
-        return None if self._database.path is None else str(self._database.path.parent)
-
-    @property
-    def cache(self) -> Path:
-        """Folder for data that can be recomputed; it may not exist yet."""
-        return self._database.cache
-
-    def pulled_history(self, name: str, fingerprint: str, format: str) -> PulledHistory:
-        """Return the history of a service and a user, which grows with every pull."""
-        return PulledHistory(self._database, name, fingerprint, format)
-
-    def version_stamp(self) -> VersionStamp:
-        """Return a record that changes with the active model, the songs and the listening histories."""
-        model = self.models.active  # first: reading notices that the file was replaced
-        return VersionStamp(
-            file=self._database.replaced, model=model, songs=self.songs.changes(), listens=self.listens.digest()
-        )
-
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Return a context manager of a write transaction: committed on exit, rolled back on error."""
-        return self._database.writing()
-
-    def set_lock_timeout(self, seconds: float) -> None:
-        """Set how long a write waits for others that write."""
-        self._database.lock_timeout_seconds = seconds
-
-    def compact(self) -> None:
-        """Give the space of deleted rows back to the disk, where the database does not by itself."""
-        self._database.compact()
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._database.close()
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "backup": ["restore"],
+        "database": ["Connection", "Database", "library_file"],
+        "light.address": ["ENVIRONMENT", "default_address"],
+        "light.records": ["ACTIVE", "EncoderRow", "History", "ModelRow", "PENDING", "PLAYED", "REJECTED"],
+        "listen_columns": ["ListenColumns"],
+        "listener_rows": ["DeletedRows", "ListenerRows"],
+        "listens": ["HistoryWriter", "ListenTable"],
+        "models": ["ModelTable"],
+        "playlists": ["PlaylistTable", "SavedPlaylist"],
+        "pulled": ["PulledHistory"],
+        "recorded.accounts": ["Account", "AccountTable"],
+        "recorded.bookmarks": ["Bookmark", "BookmarkTable"],
+        "recorded.play_queues": ["PlayQueue", "PlayQueueTable"],
+        "recorded.plays": ["Play", "PlayTable"],
+        "recorded.reactions": ["ListenerReactions", "Reacted", "Reaction", "ReactionTable"],
+        "songs": ["KnownFile", "NEVER", "SameContent", "ScannedFile", "SongTable"],
+        "store": ["Store"],
+    },
+)

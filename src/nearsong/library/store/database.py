@@ -4,7 +4,7 @@ SQLite runs in WAL mode: readers never block, writers are serialised, and a kill
 transaction. On PostgreSQL an advisory lock serialises writers, so that callers see the same concurrency on both. Of
 the threads of one process only the writer whose turn it is holds a connection; the others wait without one, so that
 readers always find one. If another file replaces the open SQLite file, the new one is opened; see
-:mod:`~nearsong.library.store.database_file`.
+:mod:`~nearsong.library.store.opening.file`.
 """
 
 import contextlib
@@ -16,20 +16,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from nearsong.errors import DatabaseError, InvalidInputError, LibraryError
-from nearsong.library.store.database_errors import BUSY, UNREACHABLE, first_line, reason_of
-from nearsong.library.store.database_file import OpenedFile
-from nearsong.library.store.database_server import ServerConnections, cache_of, is_unreachable
+from nearsong.library.store.light.address import ENVIRONMENT, file_of, not_found, shown_path
+from nearsong.library.store.opening.errors import BUSY, UNREACHABLE, first_line, reason_of
+from nearsong.library.store.opening.file import OpenedFile
+from nearsong.library.store.opening.server import ServerConnections, cache_of, is_unreachable
 from nearsong.library.store.schema import FORMAT, metadata, settings
 
-ENVIRONMENT = "NEARSONG_LIBRARY"
-FILE_NAME = "library.sqlite"
 LOCK_TIMEOUT_SECONDS = 60.0
 """Seconds a writer waits for the write lock, unless told otherwise."""
 
@@ -40,11 +38,6 @@ _WRITE_LOCK_KEY = 7_217_274
 """Key of the PostgreSQL advisory lock that serialises writers."""
 
 Connection = sa.Connection
-
-
-def default_address() -> str:
-    """Return the default library address: NEARSONG_LIBRARY if set, else a file in the user's data folder."""
-    return os.environ.get(ENVIRONMENT) or str(Path(platformdirs.user_data_dir("nearsong")) / FILE_NAME)
 
 
 class Database:
@@ -79,7 +72,7 @@ class Database:
         url = _url_of(os.fsdecode(address))
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.path = Path(str(url.database)) if self.is_sqlite else None
-        self.name = os.fsencode(self.path).decode("utf-8", "replace") if self.path else _without_secrets(url)
+        self.name = shown_path(str(self.path)) if self.path else _without_secrets(url)
         self.address = str(self.path.absolute()) if self.path else url.render_as_string(hide_password=False)
         self.cache = self.path.parent / "nearsong-cache" if self.path else cache_of(url)
         self.is_new = False
@@ -223,7 +216,7 @@ class Database:
         if os.path.exists(path):
             return
         if not create:
-            raise LibraryError(f"library not found: {self.name}; create one with `nearsong scan FOLDER`.")
+            raise not_found(self.name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -237,7 +230,7 @@ class Database:
             version = self._format(connection)
         if version is None:
             if not create:
-                raise LibraryError(f"library not found: {self.name}; create one with `nearsong scan FOLDER`.")
+                raise not_found(self.name)
             if self.is_sqlite:
                 self._enable_wal()
             with self.writing() as connection:
@@ -292,11 +285,17 @@ class Database:
                     time.sleep(0.02)
 
 
+def library_file(address: str) -> Path | None:
+    """Return the SQLite file of an address; None for PostgreSQL."""
+    url = _url_of(address)
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+
+
 def _url_of(text: str) -> sa.URL:
     if "://" not in text:
         if text.startswith(("postgres:", "postgresql:", "sqlite:")):
             raise InvalidInputError(f"--library {text!r} is not a valid URL; use postgresql://user@host/name.")
-        return sa.URL.create("sqlite", database=_file_of(text))
+        return sa.URL.create("sqlite", database=file_of(text))
     try:
         url = sa.make_url(text)
     except (SQLAlchemyError, ValueError) as error:
@@ -308,14 +307,7 @@ def _url_of(text: str) -> sa.URL:
         raise InvalidInputError(f"--library: {kind} is not supported; use a path or postgresql://...")
     if url.database in (None, "", ":memory:"):
         raise InvalidInputError("--library: an in-memory library is not supported; give a file.")
-    return sa.URL.create("sqlite", database=_file_of(str(url.database)))
-
-
-def _file_of(text: str) -> str:
-    if not text.strip() or "\0" in text:
-        raise InvalidInputError(f"--library {text!r} is not a valid path; give a file, a folder or a URL.")
-    path = os.path.abspath(os.path.expanduser(text))
-    return os.path.join(path, FILE_NAME) if os.path.isdir(path) or text.endswith(("/", os.sep)) else path
+    return sa.URL.create("sqlite", database=file_of(str(url.database)))
 
 
 def _without_secrets(url: sa.URL) -> str:

@@ -10,11 +10,13 @@ import sqlalchemy as sa
 
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
+from nearsong.library.store.light.records import PLAYED
 from nearsong.library.store.listen_columns import ListenColumns, pack, pack_users, unpack, unpack_users
-from nearsong.library.store.listens import PLAYED, delete_source, delete_unused, grown, user_id
+from nearsong.library.store.listens import delete_source, delete_unused, grown, user_id
 from nearsong.library.store.recorded.accounts import account_key
 from nearsong.library.store.schema import (
     accounts,
+    bookmarks,
     listen_blocks,
     listen_sources,
     listen_totals,
@@ -42,7 +44,7 @@ class DeletedRows:
         Recorded by the page and by players.
     rows, histories : int
         Rows of histories, recorded ones not counted again, and the histories they were in.
-    playlists, queues, accounts : int
+    playlists, queues, bookmarks, accounts : int
     is_importing : bool
         Whether an import was running: names that only the listener used stay until the next removal then.
     """
@@ -55,6 +57,7 @@ class DeletedRows:
     histories: int = 0
     playlists: int = 0
     queues: int = 0
+    bookmarks: int = 0
     accounts: int = 0
     is_importing: bool = False
 
@@ -91,7 +94,7 @@ class ListenerRows:
 
 
 def _delete_recorded(connection: Connection, listener: str) -> DeletedRows:
-    """Delete plays, reactions, the queue, playlists and the account."""
+    """Delete plays, reactions, the queue, bookmarks, playlists and the account."""
 
     def reacted(action: Action) -> int:
         mine = (reactions.c.listener == listener) & (reactions.c.action == int(action))
@@ -106,6 +109,7 @@ def _delete_recorded(connection: Connection, listener: str) -> DeletedRows:
         skips=reacted(Action.SKIP),
         playlists=connection.execute(playlists.delete().where(playlists.c.owner == listener)).rowcount,
         queues=connection.execute(play_queues.delete().where(play_queues.c.listener == listener)).rowcount,
+        bookmarks=connection.execute(bookmarks.delete().where(bookmarks.c.listener == listener)).rowcount,
         accounts=connection.execute(accounts.delete().where(accounts.c.key == account_key(listener))).rowcount,
     )
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -13,6 +12,7 @@ import sqlalchemy as sa
 from nearsong.errors import LibraryError
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
+from nearsong.library.store.light.records import PLAYED, History
 from nearsong.library.store.listen_columns import (
     ListenColumns,
     name_numbers,
@@ -33,23 +33,7 @@ from nearsong.library.store.schema import (
 from nearsong.library.store.text import clean_text, key_of, path_to_text, text_to_path
 from nearsong.listens.records import Action, ListenBlock, TrackName
 
-PLAYED = "played"
-"""Format of the history that is built from the library's own table of plays."""
-
 _BATCH_ROWS = 10_000
-
-
-@dataclass(frozen=True)
-class History:
-    """An imported listening history."""
-
-    id: int
-    name: str
-    fingerprint: str
-    format: str
-    kind: str
-    rows: int
-    imported: float
 
 
 class HistoryWriter:

@@ -3,74 +3,14 @@
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from nearsong.errors import LibraryError
 from nearsong.library.store.database import Connection, Database
+from nearsong.library.store.light.records import ACTIVE, PENDING, EncoderRow, ModelRow
 from nearsong.library.store.schema import embeddings, encoders, model_encoders, models, settings, song_vectors
-
-ACTIVE = "active_model"
-"""Setting: the model that ranks songs now."""
-
-REJECTED = "training_rejected"
-"""Setting: the state of the library when a training was last rejected."""
-
-PENDING = "pending_model"
-"""Setting: the model that becomes active once all songs are analysed with its encoders."""
-
-
-@dataclass(frozen=True)
-class EncoderRow:
-    """A stored encoder.
-
-    Attributes
-    ----------
-    id : int
-    name : str
-        In the registry of encoders.
-    scanned : bool
-        Whether scans compute its vectors; true for at most one encoder of each name.
-    fitted_songs : int or None
-        Number of files of this library it was fitted on; None if it was imported.
-    """
-
-    id: int
-    name: str
-    scanned: bool
-    fitted_songs: int | None
-
-
-@dataclass(frozen=True)
-class ModelRow:
-    """A stored model.
-
-    Attributes
-    ----------
-    id : int
-    created : float
-        Seconds since 1970.
-    kind : str
-        native, learned or imported.
-    encoder_ids : tuple of int
-        The encoders whose vectors, one after the other, are its song vectors.
-    encoders : tuple of str
-        Their names.
-    uses_artists : bool
-        Whether the embedding of a song depends on its artist's other songs.
-    facts : dict
-        Report of its training, calibration.
-    """
-
-    id: int
-    created: float
-    kind: str
-    encoder_ids: tuple[int, ...]
-    encoders: tuple[str, ...]
-    uses_artists: bool
-    facts: dict[str, Any]
 
 
 class ModelTable:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from nearsong.errors import InvalidInputError, NoSuchPlaylistError, NoSuchSongError
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
-from nearsong.library.store.schema import playlist_songs, playlists, songs
+from nearsong.library.store.schema import IS_SONG, playlist_songs, playlists, songs
 from nearsong.library.store.text import clean_text
 
 _BLOCK_ROWS = 4096  # rows per statement
@@ -183,7 +183,7 @@ def _check_songs(connection: Connection, song_ids: Sequence[int]) -> None:
     wanted = sorted({int(song) for song in song_ids if 0 < song < _MAX_ID})
     known: set[int] = set()
     for block in _blocks(wanted):
-        query = sa.select(songs.c.id).where(songs.c.id.in_(block), songs.c.problem == "")
+        query = sa.select(songs.c.id).where(songs.c.id.in_(block), IS_SONG)
         known.update(connection.execute(query).scalars())
     for song in song_ids:
         if song not in known:

@@ -3,7 +3,7 @@
 ::
 
     roots           folders that are scanned
-    songs           files: path, size, tags, and problems with them
+    songs           files: path, size, tags, problems with them, and why some are set aside
     encoders        song encoders; one of each name is scanned
     song_vectors    song x encoder -> song vector (float32 or float16; empty if the encoder has none of the song)
     models          metrics and spaces, each with the report of its training
@@ -21,16 +21,18 @@
     plays           plays through the service, not yet a history
     reactions       hearts, ratings and skips through the service, not yet a history
     play_queues     listener -> the songs a player had queued, to go on elsewhere
+    bookmarks       listener x song -> where to go on in a long one
     settings        name -> value
 """
 
 import hashlib
+from typing import Any
 
 import sqlalchemy as sa
 
 from nearsong.audio.tags import TAG_FIELDS
 
-VERSION = 10
+VERSION = 11
 """Of what the columns hold; to be raised by hand where their meaning changes. Columns are part of `FORMAT`."""
 
 metadata = sa.MetaData()
@@ -38,6 +40,8 @@ metadata = sa.MetaData()
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite increments INTEGER columns only
 
 Key = sa.LargeBinary(16)  # a hash: PostgreSQL cannot index texts of more than some 2,700 bytes
+
+_COLUMN_TYPES: dict[Any, Any] = {str: sa.Text, bool: sa.Boolean, int | None: sa.Integer, float | None: sa.Float}
 
 roots = sa.Table(
     "roots",
@@ -58,12 +62,11 @@ songs = sa.Table(
     sa.Column("content", sa.Text, nullable=False, index=True, comment="hash that identifies a moved file"),
     sa.Column("missing", sa.Boolean, nullable=False, default=False),
     sa.Column("problem", sa.Text, nullable=False, default="", comment="why it cannot be analysed"),
+    sa.Column("set_aside", sa.Text, nullable=False, default="", comment="why it is no music; it has no vectors"),
     sa.Column("damage", sa.Text, nullable=False, default="", comment="what is wrong with a usable file"),
     sa.Column("seconds", sa.Float, nullable=False, default=0.0),
     *(
-        sa.Column(field.name, sa.Text, nullable=False, default="")
-        if field.default == ""
-        else sa.Column(field.name, sa.Integer, nullable=True)
+        sa.Column(field.name, _COLUMN_TYPES[field.type], nullable=field.default is None, default=field.default)
         for field in TAG_FIELDS
     ),
     sa.Column("artist_key", sa.Text, nullable=False, default=""),
@@ -71,6 +74,9 @@ songs = sa.Table(
     sa.Column("added", sa.Float, nullable=False, default=0.0, comment="seconds since 1970"),
     sqlite_autoincrement=True,  # ids of removed songs are not used again
 )
+
+IS_SONG = sa.and_(songs.c.problem == "", songs.c.set_aside == "")
+"""Whether a file can be compared with others: it could be analysed, and it is music."""
 
 encoders = sa.Table(
     "encoders",
@@ -255,6 +261,17 @@ play_queues = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False, comment="in the current song, in milliseconds"),
     sa.Column("changed", sa.Float, nullable=False, comment="seconds since 1970"),
     sa.Column("changed_by", sa.Text, nullable=False, comment="name of the player"),
+)
+
+bookmarks = sa.Table(
+    "bookmarks",
+    metadata,
+    sa.Column("listener", sa.Text, primary_key=True),
+    sa.Column("song_id", Id, sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
+    sa.Column("position", sa.BigInteger, nullable=False, comment="milliseconds"),
+    sa.Column("comment", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False, comment="seconds since 1970"),
+    sa.Column("changed", sa.Float, nullable=False, comment="seconds since 1970"),
 )
 
 settings = sa.Table(

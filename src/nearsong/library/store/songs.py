@@ -1,5 +1,6 @@
 """Songs and scanned folders: the tables `songs` and `roots`."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from nearsong.audio.tags import TAG_FIELDS, Tags
+from nearsong.audio.tags import TAG_FIELDS, Tags, Value
 from nearsong.clock import now
 from nearsong.library.records import SONG_COLUMNS, Song
 from nearsong.library.store.database import Connection
-from nearsong.library.store.schema import embeddings, encoders, models, roots, song_vectors, songs
+from nearsong.library.store.light.songs import song_of_row
+from nearsong.library.store.schema import IS_SONG, embeddings, encoders, models, roots, song_vectors, songs
 from nearsong.library.store.text import clean_text, key_of, path_key, path_to_text, text_to_path
 from nearsong.library.store.vectors import SongVectors, blocks_of
 from nearsong.names import artist_key, primary_artist
@@ -31,7 +33,13 @@ class KnownFile(NamedTuple):
     modified: int
     missing: bool
     problem: str
+    set_aside: str
     analysed: frozenset[int]
+
+    @property
+    def is_song(self) -> bool:
+        """Whether it could be analysed, and is music."""
+        return not self.problem and not self.set_aside
 
 
 class SameContent(NamedTuple):
@@ -46,9 +54,19 @@ class SameContent(NamedTuple):
     analysed: frozenset[int]
 
 
+class RootFacts(NamedTuple):
+    """A scanned folder: when it was last scanned, and the numbers of songs, missing songs and unreadable files."""
+
+    path: str
+    scanned: float
+    songs: int
+    missing: int
+    unreadable: int
+
+
 @dataclass(frozen=True, eq=False)
 class ScannedFile:
-    """A file as a scan read it; ``vectors`` by encoder id, none if it has a problem."""
+    """A file as a scan read it; ``vectors`` by encoder id, none if it has a problem or is set aside."""
 
     path: str
     size: int
@@ -58,6 +76,7 @@ class ScannedFile:
     seconds: float = 0.0
     vectors: Mapping[int, npt.NDArray[np.floating[Any]]] = field(default_factory=dict)
     problem: str = ""
+    set_aside: str = ""
     damage: str = ""
 
 
@@ -76,12 +95,18 @@ class SongTable(SongVectors):
                 songs_of[encoder_id] = set(connection.execute(query).scalars())
             groups: dict[tuple[int, ...], frozenset[int]] = {}  # few, shared by many songs
             rows = connection.execute(sa.select(songs.c.path, *_FILE_FACTS))
-            for path, song, size, modified, missing, problem in rows:
+            for path, song, size, modified, missing, problem, set_aside in rows:
                 ids = tuple([encoder_id for encoder_id, analysed in songs_of.items() if song in analysed])
                 if ids not in groups:
                     groups[ids] = frozenset(ids)
                 known[text_to_path(path)] = KnownFile(
-                    id=song, size=size, modified=modified, missing=missing, problem=problem, analysed=groups[ids]
+                    id=song,
+                    size=size,
+                    modified=modified,
+                    missing=missing,
+                    problem=problem,
+                    set_aside=set_aside,
+                    analysed=groups[ids],
                 )
         return known
 
@@ -99,7 +124,7 @@ class SongTable(SongVectors):
             with self._database.reading() as reader:
                 return self.with_content(content, reader)
         columns = (songs.c.id, songs.c.path, songs.c.size, songs.c.modified, songs.c.seconds, songs.c.damage)
-        query = sa.select(*columns).where(songs.c.content == content, songs.c.problem == "").order_by(songs.c.id)
+        query = sa.select(*columns).where(songs.c.content == content, IS_SONG).order_by(songs.c.id)
         return [
             SameContent(row.id, text_to_path(row.path), *row[2:], _analysed(connection, row.id))
             for row in connection.execute(query).all()
@@ -114,6 +139,7 @@ class SongTable(SongVectors):
             "content": file.content,
             "missing": False,
             "problem": clean_text(file.problem),
+            "set_aside": clean_text(file.set_aside),
             "damage": clean_text(file.damage),
             "seconds": file.seconds,
             **tag_columns(file.tags),
@@ -136,15 +162,17 @@ class SongTable(SongVectors):
         """
         old = connection.execute(sa.select(songs.c.path_key, songs.c.path).where(songs.c.id == song)).one()
         in_the_way = connection.execute(
-            sa.select(songs.c.id, songs.c.problem).where(songs.c.path_key == path_key(path), songs.c.id != song)
+            sa.select(songs.c.id, IS_SONG.label("is_song")).where(
+                songs.c.path_key == path_key(path), songs.c.id != song
+            )
         ).first()
-        if in_the_way is not None and in_the_way.problem:
+        if in_the_way is not None and not in_the_way.is_song:
             connection.execute(songs.delete().where(songs.c.id == in_the_way.id))
         elif in_the_way is not None:
             _update(connection, in_the_way.id, path_key=b"", missing=True, modified=NEVER)
         file = {**_path_columns(path), "size": size, "modified": modified, "missing": False}
         has_other_artist = self._update_tags(connection, song, tags, file)
-        if in_the_way is not None and not in_the_way.problem:
+        if in_the_way is not None and in_the_way.is_song:
             _update(connection, in_the_way.id, path_key=old.path_key, path=old.path)
         self._count_change(connection)
         return has_other_artist
@@ -180,12 +208,15 @@ class SongTable(SongVectors):
     def remove(self, ids: Sequence[int]) -> None:
         """Delete songs."""
         with self._database.writing() as connection:
-            for block in blocks_of([int(song) for song in ids]):
-                self.mark_stale(connection, connection.execute(_ARTIST_HASH.where(songs.c.id.in_(block))).scalars())
-                connection.execute(embeddings.delete().where(embeddings.c.song_id.in_(block)))
-                connection.execute(song_vectors.delete().where(song_vectors.c.song_id.in_(block)))
-                connection.execute(songs.delete().where(songs.c.id.in_(block)))
+            self._remove(connection, ids)
             self._count_change(connection)
+
+    def _remove(self, connection: Connection, ids: Sequence[int]) -> None:
+        for block in blocks_of([int(song) for song in ids]):
+            self.mark_stale(connection, connection.execute(_ARTIST_HASH.where(songs.c.id.in_(block))).scalars())
+            connection.execute(embeddings.delete().where(embeddings.c.song_id.in_(block)))
+            connection.execute(song_vectors.delete().where(song_vectors.c.song_id.in_(block)))
+            connection.execute(songs.delete().where(songs.c.id.in_(block)))
 
     # ---- roots
 
@@ -201,6 +232,40 @@ class SongTable(SongVectors):
             paths = connection.execute(sa.select(roots.c.path)).scalars()
             return sorted(text_to_path(path) for path in paths)  # databases sort text differently
 
+    def root_facts(self) -> list[RootFacts]:
+        """Return the scanned folders, sorted, with the numbers of files below each."""
+        columns = (
+            sa.func.count().filter(sa.and_(IS_SONG, ~songs.c.missing)),
+            sa.func.count().filter(sa.and_(IS_SONG, songs.c.missing)),
+            sa.func.count().filter(songs.c.problem != ""),
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(roots.c.path, roots.c.scanned)).all()
+            found = [
+                RootFacts(path, scanned, *connection.execute(sa.select(*columns).where(_is_below(path))).one())
+                for path, scanned in ((text_to_path(text), scanned) for text, scanned in rows)
+            ]
+        return sorted(found)
+
+    def remove_root(self, path: str, *, forget: bool = False) -> int:
+        """Scan a folder no longer; return how many songs are only there.
+
+        They are marked missing, so that all about them is back when it is scanned again, or removed with ``forget``;
+        files that are no songs are removed in any case.
+        """
+        with self._database.writing() as connection:
+            others = [text_to_path(text) for text in connection.execute(sa.select(roots.c.path)).scalars()]
+            outside = [~_is_below(other) for other in others if other != path]
+            query = sa.select(songs.c.id, IS_SONG.label("is_song")).where(_is_below(path), *outside)
+            files = connection.execute(query).all()
+            there = [file.id for file in files if file.is_song]
+            self._remove(connection, [file.id for file in files if forget or not file.is_song])
+            for block in blocks_of([] if forget else there):
+                connection.execute(songs.update().where(songs.c.id.in_(block)), {"missing": True})
+            connection.execute(roots.delete().where(roots.c.path_key == path_key(path)))
+            self._count_change(connection)
+        return len(there)
+
     def scanned(self) -> float | None:
         """Return when the folder was scanned whose last scan is longest ago; None without folders."""
         with self._database.reading() as connection:
@@ -209,28 +274,41 @@ class SongTable(SongVectors):
     # ---- reading
 
     def all(self, ids: Iterable[int] | None = None) -> list[Song]:
-        """Return songs that could be analysed, by id; some or all of them."""
-        query = sa.select(*(songs.c[name] for name in SONG_COLUMNS)).where(songs.c.problem == "")
+        """Return songs that could be analysed and are not set aside, by id; some or all of them."""
+        query = sa.select(*(songs.c[name] for name in SONG_COLUMNS)).where(IS_SONG)
         result: list[Song] = []
         with self._database.reading() as connection:
             if ids is None:
-                result = [_song(row) for row in connection.execute(query.order_by(songs.c.id))]
+                result = [song_of_row(row._mapping) for row in connection.execute(query.order_by(songs.c.id))]
             else:
                 for block in blocks_of(sorted({int(song) for song in ids})):
                     rows = connection.execute(query.where(songs.c.id.in_(block)).order_by(songs.c.id))
-                    result.extend(_song(row) for row in rows)
+                    result.extend(song_of_row(row._mapping) for row in rows)
         return result
 
     def problems(self) -> list[tuple[str, str]]:
         """Return the files (path, reason) that cannot be analysed, sorted."""
-        query = sa.select(songs.c.path, songs.c.problem).where(songs.c.problem != "")
+        return self._reasons(songs.c.problem)
+
+    def set_aside(self) -> list[tuple[str, str]]:
+        """Return the files (path, reason) that are set aside, sorted."""
+        return self._reasons(songs.c.set_aside)
+
+    def _reasons(self, column: sa.Column[str]) -> list[tuple[str, str]]:
         with self._database.reading() as connection:
-            return sorted((text_to_path(path), problem) for path, problem in connection.execute(query))
+            rows = connection.execute(sa.select(songs.c.path, column).where(column != ""))
+            return sorted((text_to_path(path), reason) for path, reason in rows)
+
+    def damaged(self) -> list[tuple[str, str]]:
+        """Return the files (path, what is wrong) of which only a part is used, sorted."""
+        query = sa.select(songs.c.path, songs.c.damage).where(IS_SONG, songs.c.damage != "", ~songs.c.missing)
+        with self._database.reading() as connection:
+            return sorted((text_to_path(path), damage) for path, damage in connection.execute(query))
 
     def digest(self, encoder_ids: Sequence[int]) -> str:
         """Return a hash of what can be learned from songs: their content, names and vectors, not where files are."""
         columns = ("id", "content", "missing", "artist_key", "title", "recording_mbid", "artist_mbid")
-        query = sa.select(*(songs.c[name] for name in columns)).where(songs.c.problem == "").order_by(songs.c.id)
+        query = sa.select(*(songs.c[name] for name in columns)).where(IS_SONG).order_by(songs.c.id)
         n_vectors = sa.select(sa.func.count()).where(song_vectors.c.encoder_id.in_(list(encoder_ids)))
         digest = blake2b(digest_size=16)
         with self._database.reading() as connection:
@@ -240,22 +318,27 @@ class SongTable(SongVectors):
         return digest.hexdigest()
 
     def counts(self) -> dict[str, float]:
-        """Return the number of songs of each kind."""
-        good = songs.c.problem == ""
+        """Return the number of songs of each kind; those of folders that were removed do not count."""
+        good = sa.and_(IS_SONG, ~self._is_of_removed_folder())
         query = sa.select(
             sa.func.count().filter(good),
             sa.func.count(sa.distinct(songs.c.artist_key)).filter(sa.and_(good, songs.c.artist_key != "")),
             sa.func.count().filter(sa.and_(good, songs.c.missing)),
-            sa.func.count().filter(~good),
+            sa.func.count().filter(songs.c.problem != ""),
+            sa.func.count().filter(songs.c.set_aside != ""),
             sa.func.count().filter(sa.and_(good, songs.c.damage != "")),
             sa.func.coalesce(sa.func.sum(songs.c.seconds).filter(good), 0.0),
         )
-        names = ("songs", "artists", "missing", "unreadable", "damaged", "seconds")
+        names = ("songs", "artists", "missing", "unreadable", "set_aside", "damaged", "seconds")
         with self._database.reading() as connection:
             return dict(zip(names, connection.execute(query).one(), strict=True))
 
+    def _is_of_removed_folder(self) -> sa.ColumnElement[bool]:
+        """Return a condition for songs that are missing since their folder is scanned no longer."""
+        return sa.and_(songs.c.missing, *(~_is_below(path) for path in self.roots()))
 
-_FILE_FACTS = (songs.c.id, songs.c.size, songs.c.modified, songs.c.missing, songs.c.problem)
+
+_FILE_FACTS = (songs.c.id, songs.c.size, songs.c.modified, songs.c.missing, songs.c.problem, songs.c.set_aside)
 _ARTIST_HASH = sa.select(songs.c.artist_hash)
 
 
@@ -263,6 +346,12 @@ def _analysed(connection: Connection, song: int) -> frozenset[int]:
     """Return the encoders that a song has a vector of."""
     query = sa.select(song_vectors.c.encoder_id).where(song_vectors.c.song_id == song)
     return frozenset(connection.execute(query).scalars())
+
+
+def _is_below(folder: str) -> sa.ColumnElement[bool]:
+    """Return a condition for files in a folder or those inside it; LIKE would ignore case in SQLite."""
+    start = path_to_text(os.path.join(folder, ""))
+    return sa.func.substr(songs.c.path, 1, len(start)) == start
 
 
 def _path_columns(path: str) -> dict[str, Any]:
@@ -281,13 +370,8 @@ def tag_columns(tags: Tags) -> dict[str, Any]:
     return {**columns, "artist_key": key, "artist_hash": key_of(key.encode()) if key else b""}
 
 
-def _column_value(value: str | int | None) -> Any:
-    """Return a value that every database takes: a text without NUL, or a number of at most four digits."""
+def _column_value(value: Value) -> Any:
+    """Return a value that every database takes: a text without NUL, or a number of at most 32 bits."""
     if isinstance(value, str):
         return clean_text(value)
-    return value if value is not None and abs(value) < 10_000 else None
-
-
-def _song(row: Any) -> Song:
-    facts: Mapping[str, Any] = row._mapping
-    return Song(**{**facts, "path": text_to_path(facts["path"])})
+    return value if value is None or abs(value) < 1 << 31 else None

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
 from nearsong.library.store.schema import (
+    IS_SONG,
     embeddings,
     encoders,
     model_encoders,
@@ -141,7 +142,7 @@ class SongVectors:
         """Return how many songs with existing files have no vector of at least one of these encoders."""
         lacks = [~_has_vector(songs.c.id, encoder_id) for encoder_id in encoder_ids]
         query = sa.select(sa.func.count()).select_from(songs)
-        query = query.where(songs.c.problem == "", ~songs.c.missing, sa.or_(sa.false(), *lacks))
+        query = query.where(IS_SONG, ~songs.c.missing, sa.or_(sa.false(), *lacks))
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
@@ -231,7 +232,7 @@ class SongVectors:
         found: dict[bytes, list[int]] = {}
         for block in blocks_of(artists):
             query = sa.select(songs.c.id, songs.c.artist_hash).where(songs.c.artist_hash.in_(block))
-            for song, artist in connection.execute(query.where(songs.c.problem == "").order_by(songs.c.id)):
+            for song, artist in connection.execute(query.where(IS_SONG).order_by(songs.c.id)):
                 found.setdefault(bytes(artist), []).append(int(song))
         return found
 

@@ -8,13 +8,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from nearsong.cli.common import LibraryOption, format_date, format_duration, open_library, output, print_line
+from nearsong.cli.common import (
+    LibraryOption,
+    format_date,
+    format_duration,
+    notices,
+    open_library,
+    output,
+    print_error,
+    print_line,
+)
 from nearsong.errors import InvalidInputError, NearsongError, disk_words, is_disk_full
 from nearsong.names import count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.library import PullReport
 
 LINE_SECONDS = 10.0
@@ -121,7 +131,7 @@ def _run(library: str | None, every: str | None, **wanted: Any) -> None:
             if isinstance(error, OSError) and not is_disk_full(error):
                 raise
             words = disk_words(error) if isinstance(error, OSError) else str(error)
-            print_line(Console(stderr=True, highlight=False), f"nearsong: {words}")
+            print_error(words)
         wait = max(0.0, started + seconds - time.monotonic())
         print_line(output(), f"Next pull in {format_duration(wait)}.")
         sys.stdout.flush()
@@ -155,7 +165,7 @@ def _print_report(report: "PullReport") -> None:
 class PullProgress:
     """Shows how many rows a pull has stored and the time that it has come to."""
 
-    def __init__(self, console: Console, status: Any) -> None:
+    def __init__(self, console: "Console", status: Any) -> None:
         self._console, self._status = console, status
         self._printed = time.monotonic()
 
@@ -177,7 +187,7 @@ class PullProgress:
 
 @contextmanager
 def _pull_progress() -> Iterator[PullProgress]:
-    console = Console(stderr=True, highlight=False)
+    console = notices()
     if not console.is_terminal:
         print("pulling listens ...", file=sys.stderr, flush=True)
         yield PullProgress(console, None)

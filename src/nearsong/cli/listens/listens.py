@@ -6,29 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from nearsong.cli.common import (
     LibraryOption,
+    cell,
     confirmed,
     format_date,
     open_library,
     output,
     plain_table,
     print_line,
-    printable,
+    read_library,
 )
-from nearsong.cli.export import export, recorded_words
+from nearsong.cli.listens.export import export, recorded_words
+from nearsong.cli.listens.pull import pull
 from nearsong.cli.progress import show_progress
-from nearsong.cli.pull import pull
 from nearsong.names import count
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nearsong.library import ImportedFile, MatchReport
 
-MAX_UNMATCHED_NAMES = 5
-"""Track names not found in the library that are shown."""
+NO_HISTORIES = "No listening histories yet. Import some: nearsong listens import FILES"
 
 STATES = {"imported": "imported", "replaced": "updated", "known": "already imported"}
 """State of a file -> how it is printed."""
@@ -81,22 +81,30 @@ def list_(library: LibraryOption = None) -> None:
 
     For example: nearsong listens list
     """
+    with read_library(library) as reader:
+        if not reader.has_listens():
+            print_line(output(), NO_HISTORIES)
+            return
     with open_library(library) as lib:
         lib.play_log.update_history()  # so that it has an id, by which it can be removed
-        histories = lib.listens()
+        histories = lib.history_list() if lib.listens() else []
         report = lib.match_report() if histories else None
+        shares = lib.history_matches() if histories else {}
     console = output()
     if report is None:
-        print_line(console, "No listening histories yet. Import some: nearsong listens import FILES")
+        print_line(console, NO_HISTORIES)
         return
-    table = plain_table("id", "rows", "format", "imported", "file", right=("id", "rows"))
+    table = plain_table("id", "rows", "found", "whose", "format", "imported", "file", right=("id", "rows", "found"))
     for history in histories:
+        matches = shares.get(history.id)
         table.add_row(
             str(history.id),
             f"{history.rows:,}",
+            f"{matches.share:.0%}" if matches is not None and matches.plays else "",
+            cell(history.whose),
             history.format,
             format_date(history.imported),
-            escape(printable(history.name)),
+            cell(history.name),
         )
     console.print(table)
     _print_matches(report, console)
@@ -142,7 +150,7 @@ def _accepts_losses(paths: Sequence[Path], format: str) -> bool:
     )
 
 
-def _print_files(files: "Sequence[ImportedFile]", console: Console) -> None:
+def _print_files(files: "Sequence[ImportedFile]", console: "Console") -> None:
     """Print one line for each state of files, and one for each file that could not be read."""
     for state, label in STATES.items():
         group = [file for file in files if file.state == state]
@@ -157,20 +165,12 @@ def _print_files(files: "Sequence[ImportedFile]", console: Console) -> None:
         print_line(console, f"Left out: {reasons}.")
     for file in files:
         if file.state == "failed":
-            console.print(f"[yellow]skipped:[/] {escape(printable(file.reason))}", soft_wrap=True)
+            console.print(f"[yellow]skipped:[/] {cell(file.reason)}", soft_wrap=True)
 
 
-def _print_matches(report: "MatchReport", console: Console) -> None:
-    """Print how much was found in the library, how it was matched, and the most played names that were not found."""
-    plays = report.plays_matched + report.plays_unmatched
-    if not plays:
-        return
-    ways = [f"{n:,} by {way}" for way, n in report.names_by_way.items() if n and way != "not found"]
-    names = count(report.names_matched, "track name") + (f": {', '.join(ways)}" if ways else "")
-    print_line(
-        console, f"{report.plays_matched / plays:.0%} of {count(plays, 'play')} found in the library ({names})."
-    )
-    if report.most_played_unmatched:
-        unmatched = report.most_played_unmatched[:MAX_UNMATCHED_NAMES]
-        most_played = "; ".join(f"{name} ({n:,.0f})" for name, n in unmatched)
-        print_line(console, f"{count(report.names_unmatched, 'track name')} not found. Most played: {most_played}.")
+def _print_matches(report: "MatchReport", console: "Console") -> None:
+    """Print how much was found in the library, the most played names that were not, and what to do about little."""
+    from nearsong.library import match_sentences
+
+    for sentence in match_sentences(report):
+        print_line(console, sentence)

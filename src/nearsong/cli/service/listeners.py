@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from nearsong.cli.common import (
     LibraryOption,
+    cell,
     confirmed,
     format_date,
     open_library,
     output,
     plain_table,
     print_line,
-    printable,
 )
 
 Name = Annotated[str, typer.Argument(help="Name of the listener.")]
@@ -43,7 +42,7 @@ def list_(library: LibraryOption = None) -> None:
     table = plain_table("name", "admin", "players", "added")
     for account in accounts:
         table.add_row(
-            escape(printable(account.name)),
+            cell(account.name),
             "yes" if account.is_admin else "",
             "app password" if account.app_password else "",
             format_date(account.created),

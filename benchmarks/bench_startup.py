@@ -1,0 +1,121 @@
+"""How much processor time a command takes from start to end, and how soon the service answers.
+
+One JSON line a case: the processor seconds of the whole process, user and system, the best of some runs, beside
+those of `python -c pass` and of importing NumPy, taken in turn. `serve` is measured by the wall: from the start
+of the process to the page, and to the first similar songs.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from random_library import make_library
+
+PROFILES: dict[str, dict[str, int]] = {
+    "smoke": {"songs": 300, "codewords": 32, "rounds": 1},
+    "full": {"songs": 100_000, "codewords": 256, "rounds": 7},
+}
+COMMANDS = {
+    "status": ["status"],
+    "models": ["models"],
+    "listens_list": ["listens", "list"],
+    "unknown_command": ["stats"],
+    "unknown_option": ["status", "--nope"],
+    "library_not_found": ["status", "--library", "none.sqlite"],
+    "similar_id": ["similar", "17"],
+    "help": ["--help"],
+}
+REFERENCES = {"python": "pass", "numpy": "import numpy"}
+SERVE_TIMEOUT_SECONDS = 300.0
+
+
+def cpu_seconds(command: list[str], folder: Path) -> float:
+    """Return the processor seconds of a process and of those it waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def nearsong(*words: str) -> list[str]:
+    return [sys.executable, "-m", "nearsong", "--library", "library.sqlite", *words]
+
+
+def measure_commands(folder: Path, songs: int, rounds: int) -> None:
+    commands = {name: nearsong(*words) for name, words in COMMANDS.items()}
+    commands |= {name: [sys.executable, "-c", code] for name, code in REFERENCES.items()}
+    best = dict.fromkeys(commands, float("inf"))
+    for turn in range(rounds + 1):
+        for name, command in commands.items():  # in turn, so that whatever else the machine does falls on all
+            seconds = cpu_seconds(command, folder)
+            if turn:  # the first run fills the page cache and writes bytecode
+                best[name] = min(best[name], seconds)
+    alone = {f"{name}_cpu_seconds": round(best.pop(name), 3) for name in REFERENCES}
+    for name, seconds in best.items():
+        ratios = {
+            f"ratio_to_{reference}": round(seconds / max(alone[f"{reference}_cpu_seconds"], 1e-3), 2)
+            for reference in REFERENCES
+        }
+        print(json.dumps({"case": name, "songs": songs, "cpu_seconds": round(seconds, 3), **alone, **ratios}))
+
+
+def measure_serve(folder: Path, songs: int, rounds: int) -> None:
+    """Print how long the page and the first similar songs take from the start of the process, the best of some."""
+    times = [serve_times(folder) for _ in range(min(3, rounds))]
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", REFERENCES["numpy"]], check=True)
+    numpy = time.perf_counter() - start
+    page, similar = (min(column) for column in zip(*times, strict=True))
+    numbers = {"page_seconds": round(page, 2), "similar_seconds": round(similar, 2), "numpy_seconds": round(numpy, 3)}
+    print(json.dumps({"case": "serve", "songs": songs, **numbers, "ratio_to_numpy": round(page / numpy, 1)}))
+
+
+def serve_times(folder: Path) -> tuple[float, float]:
+    """Return the seconds until the page and until the first similar songs are answered."""
+    start = time.perf_counter()
+    command = nearsong("serve", "--port", "0", "--no-automatic")
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as service:
+        try:
+            assert service.stdout is not None
+            words = next(line for line in service.stdout if "runs at" in line)
+            address = words.split()[-1].rstrip("/")
+            return tuple(answered(address + path, start) for path in ("/", "/api/v1/similar?seed=17"))
+        finally:
+            service.terminate()
+
+
+def answered(url: str, start: float) -> float:
+    """Return when a request was first answered with 200, in seconds from the start."""
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=SERVE_TIMEOUT_SECONDS) as answer:
+                answer.read()
+                return time.perf_counter() - start
+        except (urllib.error.HTTPError, OSError):
+            if time.perf_counter() - start > SERVE_TIMEOUT_SECONDS:
+                raise
+            time.sleep(0.01)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--profile", choices=PROFILES, default="full")
+    sizes = PROFILES[parser.parse_args().profile]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_library(folder, sizes["songs"], sizes["codewords"])
+        measure_commands(folder, sizes["songs"], sizes["rounds"])
+        measure_serve(folder, sizes["songs"], sizes["rounds"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""``nearsong listens``: listening histories that are imported, pulled, listed, exported and removed."""

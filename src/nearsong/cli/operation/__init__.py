@@ -1,0 +1,1 @@
+"""Commands for who runs nearsong: backups, and where options come from."""

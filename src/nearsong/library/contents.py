@@ -1,0 +1,68 @@
+"""What is in a library: scanned folders, files with problems, histories, status."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nearsong.library.queries import LibraryQueries
+
+if TYPE_CHECKING:
+    from nearsong.library.listeners.history_list import HistoryFacts
+    from nearsong.library.listeners.matching import MatchReport
+    from nearsong.library.scanning.folders import ScannedFolder
+    from nearsong.library.status import Status
+
+
+class LibraryContents(LibraryQueries):
+    """The part of `Library` that tells what it has, and gives up folders."""
+
+    @property
+    def folders(self) -> list[str]:
+        """The scanned folders."""
+        return self._store.songs.roots()
+
+    def scanned_folders(self) -> list[ScannedFolder]:
+        """Return the scanned folders, with what is in them."""
+        from nearsong.library.scanning.folders import scanned_folders
+
+        return scanned_folders(self._store)
+
+    def remove_folder(self, path: str | os.PathLike[str], *, forget: bool = False) -> str:
+        """Scan a folder no longer, and hide its songs until it is scanned again; return that in words.
+
+        With ``forget`` all that is known about its songs is deleted.
+        """
+        from nearsong.library.scanning.folders import remove_folder
+
+        return remove_folder(self._store, os.fspath(path), forget=forget)
+
+    def status(self) -> Status:
+        """Return the content of the library, its problems, and what to do next."""
+        from nearsong.library.status import status_of
+
+        return status_of(self._store)
+
+    def unreadable(self) -> list[tuple[str, str]]:
+        """Return the files that cannot be read, and why."""
+        return self._store.songs.problems()
+
+    def set_aside(self) -> list[tuple[str, str]]:
+        """Return the files without music, which are not compared with songs, and why."""
+        return self._store.songs.set_aside()
+
+    def damaged(self) -> list[tuple[str, str]]:
+        """Return the damaged files of which a part is used, and what is wrong with them."""
+        return self._store.songs.damaged()
+
+    def history_list(self) -> list[HistoryFacts]:
+        """Return the imported listening histories, and whose they are."""
+        from nearsong.library.listeners.history_list import history_list
+
+        return history_list(self._store)
+
+    def history_matches(self) -> dict[int, MatchReport]:
+        """Return how many listens of each history match songs of the library."""
+        from nearsong.library.listeners.history_list import history_matches
+
+        return history_matches(self._store)

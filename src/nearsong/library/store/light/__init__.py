@@ -1,0 +1,1 @@
+"""Reading a SQLite library without SQLAlchemy, for commands that only show something."""

@@ -1,0 +1,269 @@
+"""A SQLite library -> what commands that only show something need of it, with the names that `Store` has.
+
+Each method returns what the method of the same name in the complete store returns; a test compares them.
+"""
+
+import json
+import os
+import zlib
+from array import array
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearsong.errors import LibraryError
+from nearsong.library.store.light.address import default_address, file_of, is_file_address, not_found, shown_path
+from nearsong.library.store.light.file import LightFile
+from nearsong.library.store.light.records import ACTIVE, EncoderRow, History, ModelRow
+from nearsong.library.store.text import path_to_text, text_to_path
+
+if TYPE_CHECKING:
+    from nearsong.library.store.store import Store
+
+IS_SONG = "problem = '' AND set_aside = ''"
+
+
+class LightStore:
+    """The part of a SQLite library that is read without SQLAlchemy.
+
+    Attributes
+    ----------
+    songs, listens, models, plays
+        The parts of the tables that can be read.
+    name : str
+        The path; safe to display.
+    """
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+        self.name, self.address = file.name, file.path
+        self.cache = Path(file.path).parent / "nearsong-cache"
+        self.songs = LightSongs(file)
+        self.listens = LightListens(file)
+        self.models = LightModels(file)
+        self.plays = LightPlays(file)
+        self._complete: Store | None = None
+
+    @property
+    def file(self) -> LightFile:
+        """The open file."""
+        return self._file
+
+    def complete(self) -> "Store":
+        """Return the complete store of the same library, for what is not read here."""
+        from nearsong.library.store.store import Store
+
+        if self._complete is None:
+            self._complete = Store(self.address, create=False)
+        return self._complete
+
+    def has_listens(self) -> bool:
+        """Return whether there are histories, complete or not, or anything that will be one."""
+        tables = ("listen_sources", "plays", "reactions")
+        return any(self._file.value(f"SELECT 1 FROM {table} LIMIT 1") for table in tables)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Return a context in which all that is read is of one moment."""
+        return self._file.snapshot()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        if self._complete is not None:
+            self._complete.close()
+
+
+def check_exists(address: str | os.PathLike[str] | None = None) -> None:
+    """Raise a `LibraryError` if an address is a path without a file; whether a server has a library is not asked."""
+    text = default_address() if address is None else os.fsdecode(address)
+    if is_file_address(text) and not os.path.exists(path := file_of(text)):
+        raise not_found(shown_path(path))
+
+
+def open_to_read(address: str | os.PathLike[str] | None = None) -> "LightStore | Store":
+    """Open a library that exists, to read from it: without SQLAlchemy if it is a SQLite file of this version."""
+    text = default_address() if address is None else os.fsdecode(address)
+    check_exists(text)
+    if is_file_address(text):
+        file = LightFile(file_of(text))
+        if file.has_known_format():
+            return LightStore(file)
+        file.close()
+    from nearsong.library.store.store import Store
+
+    return Store(text, create=False)  # or it says what is wrong
+
+
+class LightSongs:
+    """What is counted and listed of songs; see `nearsong.library.store.songs`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def roots(self) -> list[str]:
+        """Return the folders that were scanned, sorted."""
+        return sorted(text_to_path(path) for (path,) in self._file.rows("SELECT path FROM roots"))
+
+    def counts(self) -> dict[str, float]:
+        """Return the number of songs of each kind; those of folders that were removed do not count."""
+        starts = [path_to_text(os.path.join(root, "")) for root in self.roots()]
+        elsewhere = "".join(" AND substr(path, 1, ?) <> ?" for _ in starts)
+        values = [value for start in starts for value in (len(start), start)]
+        names = ("songs", "artists", "missing", "unreadable", "set_aside", "damaged", "seconds")
+        (row,) = self._file.rows(
+            f"""
+            WITH files AS (
+                SELECT *, {IS_SONG} AND NOT (missing{elsewhere}) AS good FROM songs
+            )
+            SELECT count(*) FILTER (WHERE good),
+                count(DISTINCT artist_key) FILTER (WHERE good AND artist_key <> ''),
+                count(*) FILTER (WHERE good AND missing),
+                count(*) FILTER (WHERE problem <> ''),
+                count(*) FILTER (WHERE set_aside <> ''),
+                count(*) FILTER (WHERE good AND damage <> ''),
+                coalesce(sum(seconds) FILTER (WHERE good), 0.0)
+            FROM files
+            """,
+            *values,
+        )
+        return dict(zip(names, row, strict=True))
+
+    def embeddings(self, model_id: int) -> tuple[list[int], bytes]:
+        """Return the ids of the songs that can be compared under a model, and their embeddings, one after another."""
+        query = f"SELECT id FROM songs WHERE missing OR NOT ({IS_SONG})"
+        left_out = {song for (song,) in self._file.rows(query)}
+        query = "SELECT song_id, embedding FROM embeddings WHERE model_id = ? ORDER BY song_id"
+        rows = self._file.rows(query, model_id)
+        if left_out:
+            rows = [row for row in rows if row[0] not in left_out]
+        return [song for song, _ in rows], b"".join([embedding for _, embedding in rows])
+
+    def row(self, song: int, columns: Iterable[str]) -> tuple[Any, ...]:
+        """Return columns of one song."""
+        ((*values,),) = self._file.rows(f"SELECT {', '.join(columns)} FROM songs WHERE id = ?", song)
+        return tuple(values)
+
+    def not_analysed(self, encoder_ids: Iterable[int]) -> int:
+        """Return how many songs with existing files have no vector of at least one of these encoders."""
+        has = "EXISTS (SELECT 1 FROM song_vectors WHERE song_id = songs.id AND encoder_id = ?)"
+        ids = list(encoder_ids)
+        lacks = " OR ".join([f"NOT {has}"] * len(ids)) or "0"
+        query = f"SELECT count(*) FROM songs WHERE {IS_SONG} AND NOT missing AND ({lacks})"
+        return int(self._file.value(query, *ids))
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Return the files (path, reason) that cannot be analysed, sorted."""
+        return self._reasons("problem")
+
+    def set_aside(self) -> list[tuple[str, str]]:
+        """Return the files (path, reason) that are set aside, sorted."""
+        return self._reasons("set_aside")
+
+    def _reasons(self, column: str) -> list[tuple[str, str]]:
+        rows = self._file.rows(f"SELECT path, {column} FROM songs WHERE {column} <> ''")
+        return sorted((text_to_path(path), reason) for path, reason in rows)
+
+
+class LightListens:
+    """Which histories there are; see `nearsong.library.store.listens`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def histories(self) -> list[History]:
+        """Return all complete histories."""
+        columns = ", ".join(History.__dataclass_fields__)
+        rows = self._file.rows(f"SELECT {columns} FROM listen_sources WHERE complete ORDER BY id")
+        return [History(id, text_to_path(name), *rest) for id, name, *rest in rows]
+
+    def n_users(self) -> int:
+        """Return the number of users and playlists in all complete histories."""
+        users: set[int] = set()
+        for (packed,) in self._file.rows("SELECT users FROM listen_sources WHERE complete"):
+            ids = array("i")
+            ids.frombytes(zlib.decompress(packed))
+            users.update(ids)
+        return len(users)
+
+
+class LightModels:
+    """Encoders, models and settings; see `nearsong.library.store.models`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting."""
+        found: str | None = self._file.value("SELECT value FROM settings WHERE name = ?", name)
+        return found
+
+    @property
+    def active(self) -> int | None:
+        """The active model."""
+        model_id = self.setting(ACTIVE)
+        return None if model_id is None else int(model_id)
+
+    def kind(self, model_id: int) -> str:
+        """Return the kind of a model."""
+        return str(self._file.value("SELECT kind FROM models WHERE id = ?", model_id))
+
+    def encoder(self, encoder_id: int) -> bytes:
+        """Return the bytes of an encoder."""
+        return bytes(self._file.value("SELECT data FROM encoders WHERE id = ?", encoder_id))
+
+    def encoders(self) -> list[EncoderRow]:
+        """Return all encoders, the oldest first."""
+        rows = self._file.rows("SELECT id, name, scanned, fitted_songs FROM encoders ORDER BY id")
+        return [
+            EncoderRow(id=id, name=name, scanned=bool(scanned), fitted_songs=songs)
+            for id, name, scanned, songs in rows
+        ]
+
+    def scanned_encoders(self) -> dict[str, int]:
+        """Return the encoders whose vectors scans compute: name -> id."""
+        return {row.name: row.id for row in self.encoders() if row.scanned}
+
+    def rows(self) -> list[ModelRow]:
+        """Return all models, the oldest first."""
+        members_of: dict[int, list[tuple[int, str]]] = {}
+        for model_id, encoder_id, name in self._file.rows(
+            "SELECT model_id, encoders.id, name FROM model_encoders JOIN encoders ON encoders.id = encoder_id "
+            "ORDER BY position"
+        ):
+            members_of.setdefault(model_id, []).append((encoder_id, name))
+        return [_model_row(row, members_of.get(row[0], [])) for row in self._model_rows()]
+
+    def _model_rows(self) -> list[Any]:
+        return self._file.rows("SELECT id, created, kind, uses_artists, facts FROM models ORDER BY id")
+
+    def row(self, model_id: int) -> ModelRow:
+        """Return one model."""
+        for row in self.rows():
+            if row.id == model_id:
+                return row
+        raise LibraryError(f"Model not found: {model_id}. List models with: nearsong models")
+
+
+def _model_row(row: Any, members: list[tuple[int, str]]) -> ModelRow:
+    id, created, kind, uses_artists, facts = row
+    return ModelRow(
+        id=id,
+        created=created,
+        kind=kind,
+        encoder_ids=tuple(encoder_id for encoder_id, _ in members),
+        encoders=tuple(name for _, name in members),
+        uses_artists=bool(uses_artists),
+        facts=json.loads(facts),
+    )
+
+
+class LightPlays:
+    """Plays that were recorded; see `nearsong.library.store.recorded.plays`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def count(self) -> int:
+        """Return the number of plays."""
+        return int(self._file.value("SELECT count(*) FROM plays"))

@@ -1,0 +1,1 @@
+"""Opening a database: the file or the server, and what their errors mean."""

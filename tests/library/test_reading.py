@@ -1,0 +1,78 @@
+"""Facts that are read without SQLAlchemy are those of the complete library."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from library_store import mark_missing, put_file, store_of
+from nearsong.errors import DatabaseError, LibraryError
+from nearsong.library import Filters, Library, LibraryReader
+from nearsong.library.store.light.file import FORMAT as LIGHT_FORMAT
+from nearsong.library.store.light.store import LightStore, open_to_read
+from nearsong.library.store.schema import FORMAT
+from planted_library import write_library
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a library with missing songs, a broken file, two folders and two histories of the same listener."""
+    path = write_library(tmp_path / "library.sqlite")
+    for name, hours in (("a", range(5)), ("b", range(3, 9))):
+        rows = "".join(f"2024-01-01T0{hour}:00:00Z,Jazz Band 1,Tune {hour % 4}\n" for hour in hours)
+        (tmp_path / f"{name}.csv").write_text(f"timestamp,artist,title\n{rows}")
+    with Library.open(path) as library:
+        mark_missing(library, [library.songs()[3].id])
+        library.import_listens(tmp_path / "a.csv", tmp_path / "b.csv", user="anna")
+        with store_of(library) as store:
+            put_file(store, "/music/Bj\udcf6rk.mp3", problem="damaged")
+    return path
+
+
+def test_the_light_reader_knows_the_format_of_the_tables():
+    assert LIGHT_FORMAT == FORMAT, "the tables changed: write their format in library/store/light/file.py"
+
+
+def test_facts_are_those_of_the_complete_library(file):
+    with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
+        assert isinstance(open_to_read(file), LightStore)
+        assert reader.status() == library.status()
+        assert reader.status().listens == 9  # two hours are in both histories
+        assert reader.models() == library.models()
+        assert reader.active_model == library.active_model
+        assert reader.has_listens()
+        assert reader.unreadable() == library.unreadable() != []
+        assert reader.set_aside() == library.set_aside()
+
+
+@pytest.mark.parametrize("filters", [Filters(), Filters(one_per_artist=True)])
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_similar_songs_are_those_of_the_complete_library(file, filters, n_seeds):
+    with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
+        seeds = [song.id for song in library.songs()[:n_seeds]]
+        found = reader.similar(seeds, 7, filters)
+        assert found is not None
+        assert found.neighbours == library.similar(*seeds, n=7, filters=filters)
+        assert [seed.song for seed in found.seeds] == library.songs()[:n_seeds]
+        assert found.kind == "native"
+
+
+def test_what_needs_the_whole_library_is_left_to_it(file):
+    with LibraryReader.open(file) as reader:
+        assert reader.similar([10**9], 5, Filters()) is None
+        assert reader.similar([1], 5, Filters(genres=("jazz",))) is None
+
+
+def test_a_file_that_cannot_be_read_has_the_error_of_the_complete_library(file, tmp_path):
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    (tmp_path / "text.sqlite").write_text("no database at all, but a text\n" * 99)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE settings SET value = '1-old' WHERE name = 'schema'")
+    for path in (other, tmp_path / "text.sqlite", file, tmp_path / "none.sqlite"):
+        with pytest.raises((LibraryError, DatabaseError)) as complete:
+            Library.open(path, create=False)
+        with pytest.raises((LibraryError, DatabaseError)) as light:
+            LibraryReader.open(path)
+        assert str(light.value) == str(complete.value)
