@@ -78,11 +78,44 @@ class Subject:
 # ---------------------------------------------------------------- the views
 
 
+def home(page: Page, subject: Subject) -> None:
+    """Show what a visitor sees first, once there is something to continue with."""
+    library(page, subject)
+    go(page, subject, "#/", SETTLED)
+
+
+def album(page: Page, subject: Subject) -> None:
+    """Show the album of a song."""
+    go(page, subject, f"#/song/{subject.song()['id']}/album", SETTLED)
+
+
+def artist(page: Page, subject: Subject) -> None:
+    """Show the artist of a song."""
+    go(page, subject, f"#/song/{subject.song()['id']}/artist", SETTLED)
+
+
+def settings(page: Page, subject: Subject) -> None:
+    """Show the settings."""
+    go(page, subject, "#/settings", SETTLED)
+
+
+def now_playing(page: Page, subject: Subject) -> None:
+    """Show the song that plays as large as the window."""
+    library(page, subject)
+    page.locator("#open-now-playing").click()
+    expect(page.locator("#now-playing")).to_be_visible()
+
+
 def library(page: Page, subject: Subject) -> None:
     """Show the library while a song plays."""
-    go(page, subject, "#/", "#songs .song-row")
+    go(page, subject, library_hash(page, subject), "#songs .song-row")
     page.locator(".row-play").nth(2).click()
     pause(page)
+
+
+def for_you(page: Page, subject: Subject) -> None:
+    """Show what is near to what was played."""
+    go(page, subject, "#/for-you", "#for-you-songs .song-row")
 
 
 def song(page: Page, subject: Subject) -> None:
@@ -153,14 +186,22 @@ def empty(page: Page, subject: Subject) -> None:
 
 
 VIEWS: dict[str, Callable[[Page, Subject], None]] = {
+    "home": home,
     "library": library,
+    "album": album,
+    "artist": artist,
+    "for-you": for_you,
     "song": song,
     "why": why,
     "listen": listen,
     "map": map_,
     "playlists": playlists,
     "quality": quality,
+    "settings": settings,
+    "now-playing": now_playing,
 }
+SETTLED = "#view:not([aria-busy]):not(:has(.skeletons)) h1"
+"""The heading of a view that has come, with all that it waited for."""
 
 
 # ---------------------------------------------------------------- hands
@@ -170,6 +211,13 @@ def go(page: Page, subject: Subject, hash: str, ready: str) -> None:
     """Open a view and wait until it can be used."""
     page.goto(f"{subject.address}/{hash}")
     expect(page.locator(ready).first).to_be_visible()
+
+
+def library_hash(page: Page, subject: Subject) -> str:
+    """Return where the navigation leads to the library."""
+    page.goto(subject.address)
+    link = page.locator("#nav-list a[data-view=library]")
+    return str(link.get_attribute("href"))
 
 
 def pause(page: Page) -> None:

@@ -25,6 +25,7 @@ def run_nearsong(*arguments: object, library: str | Path | None = None, **enviro
     options = [] if library is None else ["--library", str(library)]
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("NEARSONG")}
+    clean["XDG_CONFIG_HOME"] = os.devnull  # not the config file of who runs the tests
     with (
         mock.patch.dict(os.environ, clean | environment, clear=True),
         mock.patch.object(sys, "argv", ["nearsong", *options, *map(str, arguments)]),

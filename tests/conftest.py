@@ -30,6 +30,7 @@ def pytest_configure() -> None:
 
 SLOW_FILES = (
     "torture/test_smoke.py",
+    "story/test_month.py",
     "contracts/test_examples_and_docs.py",
     "web/browser/",
     "contracts/test_site.py",
@@ -37,6 +38,8 @@ SLOW_FILES = (
     "cli/test_product.py",
     "cli/test_demo.py",
     "web/service/test_postgres_service.py",
+    "web/service/test_automation_process.py",
+    "clients/",
     "contracts/test_release.py",
     "web/jobs/test_queue.py",
     "web/api/test_listens.py",

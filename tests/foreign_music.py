@@ -3,16 +3,23 @@
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import numpy as np
 import soundfile
 
 import music_library
 from ffmpeg_files import write_ffmpeg
 from library_store import store_of
+from nearsong.audio.conversion.convert import ConversionResult, convert_file
+from nearsong.audio.conversion.source import Sound
 from nearsong.audio.tags import Tags, write_tags
+from nearsong.guarded_file import FileIdentity
 from nearsong.library import Library
+from waiting import wait_for
 
 SECONDS, RATE = 3.0, 44_100
 SONGS = {"AIFF": "aiff", "Apple Lossless": "m4a", "AAC": "m4a", "WMA": "wma"}
@@ -83,6 +90,12 @@ def address_of(library: Library, title: str) -> str:
     return f"/api/v1/songs/{number_of(library, title)}/audio"
 
 
+def complete(client: httpx.Client, where: str, **asked: Any) -> httpx.Response:
+    """Return what is sent of a song when it is not being made any more: only then FLAC says how long it is."""
+    assert client.head(where, **asked).status_code == 200
+    return client.get(where, **asked)
+
+
 def file_of(library: Library, title: str) -> Path:
     """The file of a song."""
     return Path(library.snapshot().song(number_of(library, title)).path)
@@ -91,6 +104,24 @@ def file_of(library: Library, title: str) -> Path:
 def left_in(folder: Path) -> list[str]:
     """What is in the temporary folders of conversions, but for their marks."""
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != "in-use")
+
+
+def convert_in_steps(path: str, identity: FileIdentity, target: str, *rest: Any) -> ConversionResult:
+    """Convert the beginning of a song, and the rest when a file beside it says so; "fail" in it is an error."""
+    at, gate = Sound.at, Path(f"{path}.go")
+
+    def held(sound: Sound, *given: Any) -> Iterator[np.ndarray]:
+        for planes in at(sound, *given):
+            yield planes
+            wait_for(lambda: gate.exists() or not os.path.exists(target))
+            if gate.exists() and gate.read_text() == "fail":
+                raise ValueError("a bug of a decoder")
+
+    Sound.at = held
+    try:
+        return convert_file(path, identity, target, *rest)
+    finally:
+        Sound.at = at
 
 
 def be_killed(_path, _facts, target: str, *_limits) -> None:

@@ -24,6 +24,8 @@ def sound(style: int, seed: int, seconds: float = SECONDS) -> np.ndarray:
         music *= scipy.signal.square(2 * np.pi * (4 + 3 * random.random()) * np.arange(n) / RATE) > 0
     tilt = scipy.signal.butter(1, 300 + 6000 * random.random(), "lowpass", fs=RATE, output="sos")
     mixed = music + 0.4 * scipy.signal.sosfilt(tilt, random.standard_normal(n))
+    if seconds > SECONDS:  # minutes of the same noise would be no music
+        mixed *= 1 + 0.5 * np.sin(np.arange(n) / RATE)
     return (0.1 + 0.6 * random.random()) * mixed / np.abs(mixed).max()
 
 

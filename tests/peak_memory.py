@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from nearsong.library.scanning import analyse_file as analysing
@@ -33,9 +34,9 @@ def _bytes(name: str) -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def analyse_file(encoders, roots, path):
+def analyse_file(encoders, roots, path, **options):
     """Analyse a file as a scan does, and write down the peak of this worker beside it."""
-    return _measured(path, really_analyse, encoders, roots, path)
+    return _measured(path, partial(really_analyse, **options), encoders, roots, path)
 
 
 def tags_of_file(roots, path):

@@ -1,6 +1,7 @@
 """A real server on a free port of this machine, in a thread, and players that ask it."""
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import httpx
 import numpy as np
 from libopensonic import AsyncConnection
 
-from nearsong.library import Library
+from nearsong.library import Library, Snapshot
 from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
 from running_service import running
@@ -52,7 +53,11 @@ def playing(library_file: Path, folder: Path) -> Iterator["Player"]:
 
 class Player:
     def __init__(self, client: httpx.Client, service: Service) -> None:
-        self.client, self.service, self.snapshot = client, service, service.snapshot
+        self.client, self.service = client, service
+
+    @functools.cached_property
+    def snapshot(self) -> Snapshot:
+        return self.service.snapshot
 
     def response(self, method: str, **asked: Any) -> httpx.Response:
         return self.client.get(method, params={"u": "me", "p": "", "c": "test", "v": "1.16.1", "f": "json", **asked})

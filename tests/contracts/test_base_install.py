@@ -10,7 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from nearsong.errors import NearsongError
+from nearsong.executor import run_tasks
+from nearsong.experiment.report import drawing
+from nearsong.library import Library
+from nearsong.library.neighbours.index import NO_GRAPH
+from nearsong.listens import open_listens
+from nearsong.model.encoders.pretrained.onnx import install_onnx
+from nearsong.model.encoders.pretrained.vector_table import read_vector_table
+from onnx_file import absolute_network
 from written_runs import pick, write_run
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +36,7 @@ MODULES = {
     "pyarrow": ("pyarrow",),
     "usearch": ("usearch", "numkong"),
 }
-FOR_USERS = ("cluster", "figures", "large", "onnx", "parquet", "postgres")
+FOR_USERS = ("cluster", "large", "onnx", "paper", "parquet", "postgres")
 NEVER = ("pandas", "polars")
 
 HIDING = """
@@ -76,7 +87,7 @@ def test_help_scan_import_and_similar_need_no_extra(nearsong, tmp_path):
     for i in range(4):
         folder = tmp_path / "music" / f"Band {i % 2}"
         folder.mkdir(parents=True, exist_ok=True)
-        sound = 0.1 * np.cumsum(random.normal(size=22_050)) / (20 * i + 20)
+        sound = 0.1 * np.cumsum(random.normal(size=44_100)) / (20 * i + 20)
         soundfile.write(folder / f"Song {i}.wav", sound, 22_050)
     plays = tmp_path / "plays.csv"
     plays.write_text("user,artist,title,time\n" + "".join(f"u{i},Band {i % 2},Song {i},{i + 1}\n" for i in range(4)))
@@ -95,8 +106,76 @@ def test_a_report_without_matplotlib_names_the_extra_and_writes_nothing(nearsong
     folder = write_run(tmp_path / "run", [pick(0, "native", 0.6)])
     done = nearsong("experiment", "report", folder)
     assert done.returncode == 2
-    assert done.stderr == "nearsong: Figures of a report need matplotlib: pip install 'nearsong[figures]'\n"
+    assert done.stderr == "nearsong: Figures of a report need matplotlib: pip install 'nearsong[paper]'\n"
     assert not (tmp_path / "run" / "report").exists()
+
+
+def parquet_listens(folder):
+    (folder / "plays.parquet").write_bytes(b"PAR1" + bytes(64) + b"PAR1")
+    list(open_listens(folder / "plays.parquet").read())
+
+
+def parquet_vectors(folder):
+    (folder / "vectors.parquet").write_bytes(b"PAR1" + bytes(64) + b"PAR1")
+    read_vector_table(folder / "vectors.parquet")
+
+
+def library_on_a_server(folder):
+    Library.open("postgresql://127.0.0.1/nearsong")
+
+
+def tasks_on_a_cluster(folder):
+    list(run_tasks(abs, [1], cluster="tcp://127.0.0.1:1"))
+
+
+def network_of_the_user(folder):
+    (folder / "wave.onnx").write_bytes(absolute_network(50))
+    description = {"name": "wave", "model": "wave.onnx", "licence": "CC0", "input": "waveform"}
+    text = "".join(f'{key} = "{value}"\n' for key, value in description.items())
+    (folder / "wave.toml").write_text(text + "sample_rate = 22050\npatch = 50\npatches = 1\n")
+    install_onnx(folder / "wave.toml")
+
+
+def figures_of_a_report(folder):
+    drawing.check_matplotlib()
+
+
+@pytest.mark.parametrize(
+    ("extra", "use"),
+    [
+        ("parquet", parquet_listens),
+        ("parquet", parquet_vectors),
+        ("postgres", library_on_a_server),
+        ("cluster", tasks_on_a_cluster),
+        ("paper", figures_of_a_report),
+        ("onnx", network_of_the_user),
+    ],
+)
+def test_without_an_extra_one_line_says_how_to_install_it(extra, use, tmp_path, monkeypatch):
+    for module in sum(MODULES.values(), ()):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(drawing, "matplotlib", None)
+    with pytest.raises(NearsongError, match=rf"^[^\n]*pip install 'nearsong\[{extra}\]'\.?$"):
+        use(tmp_path)
+
+
+def test_a_large_library_without_its_extra_says_in_one_line_how_to_install_it():
+    assert re.fullmatch(r"[^\n]*pip install 'nearsong\[large\]'", NO_GRAPH)
+
+
+def test_every_dependency_is_bounded_above_where_its_versions_have_majors():
+    dated = {"distributed", "pyarrow"}  # dates, and a major version every quarter
+    users = [text for extra in FOR_USERS for text in PROJECT["optional-dependencies"][extra]]
+    unbounded = names([text for text in [*PROJECT["dependencies"], *users] if "<" not in text])
+    assert unbounded == dated
+
+
+def test_the_pinned_versions_are_within_the_bounds():
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    extras = [text for extra in FOR_USERS for text in PROJECT["optional-dependencies"][extra]]
+    for requirement in map(Requirement, [*PROJECT["dependencies"], *extras]):
+        assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
 
 
 def test_the_sizes_of_an_installation_add_up_and_can_be_limited():

@@ -59,7 +59,7 @@ def test_relative_links_lead_somewhere(page):
 def test_every_path_named_in_a_document_exists(page, pattern, folder):
     paths = re.findall(pattern, (ROOT / page).read_text())
     assert paths
-    beside = ("tests/", "torture/")  # the sources
+    beside = ("release/", "tests/", "torture/")  # the sources
     assert [path for path in paths if not ((ROOT if path.startswith(beside) else folder) / path).exists()] == []
 
 

@@ -1,11 +1,16 @@
-"""Commands that only read the library start at once: they load neither compilers nor learners nor decoders."""
+"""Light commands start at once: they load neither SQLAlchemy nor compilers, learners, decoders or a service."""
 
 import subprocess
 import sys
 
 import pytest
 
-HEAVY = ("sklearn", "scipy", "numba", "av", "soundfile", "rapidfuzz", "pebble")
+from nearsong.library import Library
+
+LEARNERS = ("sklearn", "scipy", "numba", "av", "soundfile", "rapidfuzz", "pebble", "fastapi", "uvicorn", "pydantic")
+STORES = ("sqlalchemy", "asyncio", "mutagen")
+ARRAYS = ("numpy",)
+COLOURS = ("rich",)
 
 RUN = """
 import sys
@@ -18,24 +23,58 @@ print("loaded", *(name for name in {heavy!r} if name in sys.modules))
 """
 
 
+def loaded(folder, *command: str, of: tuple[str, ...]) -> str:
+    """Return which of some libraries a command loads in a folder with a library, and what it printed before."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN.format(heavy=of), *command], capture_output=True, text=True, cwd=folder, check=True
+    )
+    return done.stdout.splitlines()[-1].removeprefix("loaded").strip()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with an empty library."""
+    folder = tmp_path_factory.mktemp("light")
+    Library.open(folder / "library.sqlite").close()
+    return folder
+
+
+def test_the_command_line_itself_loads_only_what_reads_options():
+    code = "import sys, nearsong.cli; print([m for m in sys.modules if m.startswith('nearsong.')], *sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    own, others = printed.split("]")
+    start = {"cli", "cli.common", "cli.start", "cli.start.command_group", "cli.start.conversion"}
+    options = {f"cli.operation{name}" for name in ("", ".config_file", ".defaults", ".option_names")}
+    loaded_here = {name.strip(" '[").removeprefix("nearsong.") for name in own.split(",")}
+    assert loaded_here <= start | options | {"errors", "lazy_names"}
+    assert not set(others.split()) & {*LEARNERS, *STORES, *ARRAYS, *COLOURS}
+
+
+@pytest.mark.parametrize("command", [["status"], ["status", "--json"], ["models"], ["listens", "list"]], ids=" ".join)
+def test_a_command_that_only_shows_something_loads_no_heavy_library(folder, command):
+    heavy = LEARNERS + STORES + ARRAYS
+    assert loaded(folder, *command, "--library", "library.sqlite", of=heavy) == ""
+
+
+@pytest.mark.parametrize("command", [["listeners", "list"], ["folders"]], ids=" ".join)
+def test_a_command_that_reads_with_the_complete_store_loads_no_learner(folder, command):
+    assert loaded(folder, *command, "--library", "library.sqlite", of=LEARNERS) == ""
+
+
 @pytest.mark.parametrize(
     "command",
     [
-        ["status"],
-        ["models", "list"],
-        ["listens", "list"],
-        ["listeners", "list"],
-        ["status", "--library", "no-such-folder/library.sqlite"],
+        ["status", "--library", "none/library.sqlite"],
+        ["models", "use", "1", "--library", "none/library.sqlite"],
+        ["similar", "17", "--library", "none/library.sqlite"],
+        ["train", "--library", "none/library.sqlite"],
     ],
     ids=" ".join,
 )
-def test_a_light_command_loads_no_heavy_library(tmp_path, command):
-    library = [] if "--library" in command else ["--library", str(tmp_path / "library.sqlite")]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN.format(heavy=HEAVY), *command, *library],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == "loaded", done.stdout
+def test_the_error_that_there_is_no_library_loads_no_heavy_library(folder, command):
+    assert loaded(folder, *command, of=LEARNERS[:-1] + STORES + COLOURS) == ""
+
+
+@pytest.mark.parametrize("command", [["stats"], ["status", "--nope"], ["similar"]], ids=" ".join)
+def test_a_mistyped_command_loads_no_heavy_library(folder, command):
+    assert loaded(folder, *command, of=LEARNERS + STORES + ARRAYS) == ""

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from nearsong.web.page_files import PAGE_STYLES
+from nearsong.web.page_files import STYLES as PAGE_STYLE_NAMES
+
 STATIC = Path(__file__).parents[2] / "src" / "nearsong" / "web" / "static"
 SVG = "http://www.w3.org/2000/svg"
 MAX_LINES = 400
 MAX_CHARACTERS = 120
 MAX_FILES = 15
-FOLDERS = ["", "core", "map", "player", "songs", "views"]
-"""Folders of js/, below which only views have folders of their own."""
+FOLDERS = ["", "albums", "core", "map", "player", "songs", "views", "widgets"]
+"""Folders of js/."""
 
 OTHER_PATHS = ("/docs", "/openapi.json")
 """Beginnings of addresses that other parts of the service handle."""
@@ -24,6 +27,8 @@ TEXTS = sorted(path for path in STATIC.rglob("*") if path.suffix in {".html", ".
 SCRIPTS = [path for path in TEXTS if path.suffix == ".js"]
 PAGES = [path for path in TEXTS if path.suffix == ".html"]
 STYLES = [path for path in TEXTS if path.suffix == ".css"]
+ALL_STYLES = STATIC / PAGE_STYLES
+"""What the service makes of all style sheets of the page."""
 
 MARKUP_FROM_TEXT = re.compile(
     r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|createContextualFragment|parseFromString)\b"
@@ -115,7 +120,8 @@ def test_every_file_that_a_page_names_is_there(path):
         address for address in named if address != "/" and not address.startswith(OTHER_PATHS) and address != "/docs"
     ]
     assert own
-    assert [address for address in own if not served(address, path).is_file()] == []
+    files = {served(address, path) for address in own} - {ALL_STYLES}
+    assert [name_of(file) for file in files if not file.is_file()] == []
 
 
 def test_every_icon_of_the_manifest_is_there():
@@ -126,8 +132,11 @@ def test_every_icon_of_the_manifest_is_there():
 
 
 @pytest.mark.parametrize("path", STYLES, ids=name_of)
-def test_a_style_sheet_loads_nothing(path):
-    assert re.findall(r"@import\b|\burl\((?!\s*[\"']?(?:#|data:))", path.read_text()) == []
+def test_a_style_sheet_loads_nothing_but_fonts_of_the_page(path):
+    text = path.read_text()
+    assert re.findall(r"@import\b|\burl\((?!\s*[\"']?(?:#|data:|\.\./fonts/))", text) == []
+    fonts = re.findall(r"url\(\"\.\./(fonts/[^\"]+)\"\)", text)
+    assert [font for font in fonts if not (STATIC / font).is_file()] == []
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
@@ -139,6 +148,7 @@ def test_every_import_is_a_file(path):
 
 def test_every_script_and_style_sheet_is_used():
     named = {served(address, path) for path in SCRIPTS for address in IMPORTS.findall(path.read_text())}
+    named |= {STATIC / "css" / f"{name}.css" for name in PAGE_STYLE_NAMES}
     named |= {EXPORTED} | {served(address, path) for path in PAGES for address in LINKED.findall(path.read_text())}
     assert [name_of(path) for path in SCRIPTS + STYLES if path not in named] == []
 

@@ -61,7 +61,8 @@ def test_the_wheel_is_the_package_alone_and_complete(release):
     (wheel,) = release.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"nearsong"}
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"nearsong", "beetsplug"}
+    assert {name for name in names if name.startswith("beetsplug/")} == {"beetsplug/nearsong.py"}
     sources = (ROOT / "src" / "nearsong").rglob("*")
     wanted = {
         f"nearsong/{file.relative_to(ROOT / 'src' / 'nearsong').as_posix()}"

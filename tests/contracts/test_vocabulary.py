@@ -160,7 +160,7 @@ OLD_PHRASES = {
     "artists never seen": "unseen artists",
     "artists it never saw": "unseen artists",
     "say which one": "be more specific",
-    "no song is called": "no song matches",
+    "no song is called": "no match for",
     "full of it": "examples",
     "let one come again": "use a smaller artist gap",
     "bring it back": "restore it",

@@ -133,7 +133,7 @@ def train_at_night(home: Household) -> None:
     evening = datetime.fromtimestamp(home.began + DAYS * DAY_SECONDS)
     night = (evening + timedelta(days=1)).replace(hour=2, minute=30)
     home.set_day(night.timestamp())
-    deadline = time.monotonic() + 600
+    deadline = time.monotonic() + 1_800
     while True:
         told = home.get("automation", home.admin)
         runs = [run for run in told["runs"] if run["task"] == "train"]

@@ -47,7 +47,7 @@ class Disk(Attack):
     defects: ClassVar[tuple[Defect, ...]] = (
         Defect(
             name="a full disk is no error of its own",
-            file="nearsong/library/store/database_errors.py",
+            file="nearsong/library/store/opening/errors.py",
             old="DiskFullError if words == _FULL else DatabaseError",
             new="DatabaseError",
         ),

@@ -74,7 +74,7 @@ def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
     from nearsong.library import Library
 
     result: dict[str, Any] = {"start": peak()}
-    options: dict[str, Any] = {"workers": 2, "timeout": task["timeout"]}
+    options: dict[str, Any] = {"workers": 2, "timeout": task["timeout"], "keep_all": task["keep_all"]}
     if task["model"] is None:
         options["encoders"] = tuple(task["encoders"])
     else:
@@ -82,7 +82,7 @@ def scan_hostile(task: dict[str, Any]) -> dict[str, Any]:
     with Library.open(task["library"]) as library:
         for turn in ("first", "second"):
             report = library.scan(task["music"], progress=tell_stage, **options)
-            accounted = sum(getattr(report, part) for part in PARTS) + len(report.unreadable)
+            accounted = sum(getattr(report, part) for part in PARTS) + len(report.unreadable) + len(report.set_aside)
             result[turn] = {"found": report.found, "accounted": accounted, "damaged": len(report.damaged)}
             result[turn] |= {"seconds": round(report.seconds, 1), "peak": peak()}
             if turn == "first":
@@ -114,7 +114,7 @@ def what_became_of(address: str, folder: str) -> dict[str, Any]:
 
     with closing(Store(address, create=False)) as store:
         songs = {song.path for song in store.songs.all() if not song.missing}
-        reasons = dict(store.songs.problems())
+        reasons = dict(store.songs.problems()) | dict(store.songs.set_aside())
     paths = {
         path
         for parent, _, names in os.walk(os.path.realpath(folder))

@@ -17,7 +17,7 @@ NAMES = (
     "format", "maxBitRate", "ifModifiedSince", "artistCount", "albumCount", "songCount", "artistOffset",
     "albumOffset", "songOffset", "username", "c", "v", "musicFolderId", "timeOffset", "estimateContentLength",
 )  # fmt: skip
-MEDIA = ("stream", "download", "getCoverArt")
+MEDIA = ("stream", "download", "getCoverArt", "getAvatar")
 MAX_QUERY_CHARACTERS = 30_000
 """Of a request's first line; more is sent as a form."""
 

@@ -1,0 +1,73 @@
+"""The wheel matrix: which interpreters it finds, what it runs, and that a cell that fails is a failure."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    spec = importlib.util.spec_from_file_location("matrix", ROOT / "release" / "matrix.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["matrix"] = module  # named tuples look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["matrix"]
+
+
+def program(folder, name, answer):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
+    (folder / name).chmod(0o755)
+    return str(folder / name)
+
+
+def test_the_newest_interpreter_of_each_version_is_found_on_the_path_and_in_pyenv(matrix, tmp_path, monkeypatch):
+    path, pyenv = tmp_path / "bin", tmp_path / "pyenv"
+    program(path, "python3.12", "echo 3 12 1 /usr/bin/python3.12")
+    program(path, "python3.13", "exit 127")  # pyenv's shim of a version that is not chosen
+    program(path, "python3-config", "echo 3 15 0 /not/an/interpreter")
+    program(path, "python3", "echo 3 10 4 /usr/bin/python3")
+    program(pyenv / "versions" / "3.12.9" / "bin", "python3.12", "echo '3 12 9 /py env/3.12'")
+    program(pyenv / "versions" / "3.13.0" / "bin", "python3", "echo 3 13 0 /pyenv/3.13")
+    monkeypatch.setenv("PATH", f"{path}:/none")
+    monkeypatch.setenv("PYENV_ROOT", str(pyenv))
+    assert matrix.interpreters() == {(3, 12): ("3.12.9", "/py env/3.12"), (3, 13): ("3.13.0", "/pyenv/3.13")}
+
+
+def test_the_fast_part_exists_and_hears_every_format(matrix):
+    assert [name for name in matrix.FAST_PART if not (ROOT / name).is_file()] == []
+    assert "tests/audio/test_decode.py" in matrix.FAST_PART
+    assert len(matrix.test_requirements()) == len(matrix.TEST_PACKAGES)
+
+
+def test_a_cell_that_cannot_be_made_is_a_failure_with_what_was_printed(matrix, tmp_path):
+    broken = program(tmp_path, "python3.12", "echo no such module; exit 3")
+    said = []
+    outcome = matrix.run_cell(matrix.Cell("3.12.1", broken, True), tmp_path / "none.whl", (), said.append)
+    assert outcome.result == "failed"
+    assert outcome.failure.endswith("no such module\n")
+    assert said[0].startswith("Python 3.12.1, constraints: failed")
+    shown = matrix.table([outcome], [(3, 14)])
+    assert "| 3.12.1 | constraints | ? |" in shown
+    assert "Not found here, so not run: Python 3.14." in shown
+
+
+def test_make_says_in_one_line_that_no_python_is_found(tmp_path):
+    make = subprocess.run(["which", "make"], capture_output=True, text=True, check=True).stdout.strip()
+    done = subprocess.run(
+        [make, "-s", "-C", str(ROOT), "python"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("No Python from 3.11 up was found; install one")
+    assert all(line.startswith("make") for line in rest)
