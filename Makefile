@@ -27,9 +27,10 @@ serve: $(VENV)/base
 	@test -e .demo/library.sqlite || $(MAKE) demo
 	$(BIN)/nearsong serve --library .demo/library.sqlite --open
 
+# Tests wait for jobs of the service, which yield to other programs; at the tests' own low priority they need not wait long.
 test: $(VENV)/dev
 	@$(MAKE) --no-print-directory -j 2 checks
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
+	nice -n 18 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
 
 # What comes before the tests, two at a time: mypy uses one core, so the other one compiles.
 checks: lint compiled types weights clients

@@ -140,10 +140,10 @@ def test_what_decoders_say_does_not_reach_the_terminal(tricks, capfd):
 
 
 def test_a_worker_uses_one_thread_and_stands_back(tricks):
-    (_, (threads, nice)), *_ = map_audio_files(tricks.threads, ["a"], workers=1, nice=5)
+    (_, (threads, nice)), *_ = map_audio_files(tricks.threads, ["a"], workers=1, nice=1)
     assert threads
     assert set(threads) == {1}
-    assert nice == os.nice(0) + 5
+    assert nice == min(os.nice(0) + 1, 19)  # the tests themselves may stand back a lot: `make test`
 
 
 def test_paths_are_taken_as_they_are_needed(tricks):

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 NEEDED = ("Xvfb", "dbus-daemon", "xdotool")
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 BETWEEN_ACTS_SECONDS = 5.0
+STARTING_SECONDS = 60.0
+"""How long a player may take to show a window; one that has died or hangs is started again, as a person would."""
+
+ATTEMPTS = 4
 
 
 class Desktop:
@@ -26,10 +30,24 @@ class Desktop:
         The player's own database, which has what it shows.
     environment : dict
         Of the screen.
+    start : callable
+        Starts the player and returns its process.
     """
 
-    def __init__(self, songs: Path, environment: dict[str, str]) -> None:
-        self._songs, self._environment = songs, environment
+    def __init__(self, songs: Path, environment: dict[str, str], start: Callable[[], subprocess.Popen[str]]) -> None:
+        self._songs, self._environment, self._start = songs, environment, start
+
+    def open(self, name: str) -> None:
+        """Start the player and wait for its window; start it again if none appears."""
+        for _ in range(ATTEMPTS):
+            player, deadline = self._start(), time.monotonic() + STARTING_SECONDS
+            while player.poll() is None and time.monotonic() < deadline:
+                if self.has_window(name):
+                    return
+                time.sleep(0.1)
+            player.kill()
+            player.wait()
+        raise AssertionError(f"{name} showed no window in {ATTEMPTS} attempts; it ended with {player.returncode}")
 
     def until(self, is_so: Callable[[], Any], act: Callable[[], None] = lambda: None) -> None:
         """Act as a person does, again after a while, until something is so."""
@@ -92,5 +110,4 @@ def desktop(player: str, version: str, home: Path, settings: Path, text: str, so
         environment["DISPLAY"] = ":" + first_line("Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24")
         bus = first_line("dbus-daemon", "--session", "--nofork", "--print-address=1")
         environment["DBUS_SESSION_BUS_ADDRESS"] = bus
-        start(player, stdout=subprocess.DEVNULL)
-        yield Desktop(home / songs, environment)
+        yield Desktop(home / songs, environment, lambda: start(player, stdout=subprocess.DEVNULL))

@@ -49,7 +49,7 @@ def test_strawberry_shows_all_songs_and_plays_them(served, tmp_path):
     settings = STRAWBERRY.format(port=served.port, password=base64.b64encode(TOKEN.encode()).decode())
     file, songs = Path(".config/strawberry/strawberry.conf"), Path(".local/share/strawberry/strawberry/strawberry.db")
     with desktop("strawberry", "Strawberry 1.0", tmp_path, file, settings, songs) as strawberry:
-        strawberry.until(lambda: strawberry.has_window("Strawberry"))
+        strawberry.open("Strawberry")
 
         def retrieve() -> None:
             strawberry.click(SUBSONIC_TAB)
@@ -87,7 +87,7 @@ def test_clementine_shows_all_songs(served, tmp_path):
     settings = CLEMENTINE.format(port=served.port, password=TOKEN)
     file, songs = Path(".config/Clementine/Clementine.conf"), Path(".config/Clementine/clementine.db")
     with desktop("clementine", "Clementine 1.4", tmp_path, file, settings, songs) as clementine:
-        clementine.until(lambda: clementine.has_window("Clementine"))
+        clementine.open("Clementine")
 
         def expand() -> None:
             clementine.click(INTERNET_TAB)
