@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 
 from nearsong.library import Library
+from nearsong.web.app import create_app
+from nearsong.web.http.authentication import Authentication
+from nearsong.web.opening import OpeningApp
 from nearsong.web.server import Server, configuration, listen
 from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
@@ -18,17 +21,19 @@ class running:  # noqa: N801 - used as a function
     ) -> None:
         self._listener = listen(settings)
         self.service = Service(library, settings)
-        config = configuration(self.service)
+        authentication = Authentication(lambda: self.service.callers, secure=settings.secure_cookie)
+        self._opening = OpeningApp(settings, authentication, lambda: create_app(self.service, authentication))
+        config = configuration(self._opening, settings)
         self._scheme = "http" if certificate is None else "https"
         if certificate is not None:
             config.ssl_certfile, config.ssl_keyfile = certificate
-        self._server = Server(config, self.service)
+        self._server = Server(config, self._opening)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
 
     def __enter__(self) -> str:
         self._thread.start()
         deadline = time.monotonic() + 60
-        while not self._server.started:
+        while not self._server.started or self._opening.app is None:
             assert self._thread.is_alive(), "the server has ended"
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.02)

@@ -33,6 +33,9 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SOON = {"Retry-After": "2"}
 """Headers of an error that may be over in seconds."""
 
+CLOSE_CONNECTION = {"Connection": "close"}
+"""Headers of a problem after which the rest of the body is not read."""
+
 DISK_FULL_KIND = "no-room"
 """Kind of the problem that a disk is full."""
 
@@ -122,6 +125,11 @@ def unexpected(error: BaseException) -> Response:
         return problem(507, disk_words(error), DISK_FULL_KIND)
     log.error("unexpected error", exc_info=error)
     return problem(500, "unexpected error; see the log of the service.")
+
+
+def stopping() -> Response:
+    """Return problem 503 for a request that came too late."""
+    return problem(503, "the service is stopping; try again later.", "stopping", CLOSE_CONNECTION)
 
 
 def install(app: FastAPI) -> None:
