@@ -31,8 +31,8 @@ from nearsong.web.api.browsing import albums, home
 from nearsong.web.api.settings import automation, connection, files, folders, listens, models
 from nearsong.web.http import problems
 from nearsong.web.http.authentication import Authentication
-from nearsong.web.http.callers import ADMIN
 from nearsong.web.http.compression import CompressionMiddleware
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.openapi import TAGS, describe
 from nearsong.web.http.security import SecurityMiddleware
 from nearsong.web.scrobbling import lastfm, listenbrainz

@@ -5,11 +5,10 @@ import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from nearsong.errors import (
@@ -26,7 +25,10 @@ from nearsong.errors import (
     disk_words,
     is_disk_full,
 )
-from nearsong.web.json.schemas import Problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -132,11 +134,12 @@ def stopping() -> Response:
     return problem(503, "the service is stopping; try again later.", "stopping", CLOSE_CONNECTION)
 
 
-def install(app: FastAPI) -> None:
+def install(app: "FastAPI") -> None:
     """Make an application return every error as a problem."""
+    from fastapi.exceptions import RequestValidationError  # the page answers before this is loaded
 
     @app.exception_handler(RequestValidationError)
-    async def _(_request: Request, error: RequestValidationError) -> Response:
+    async def _(_request: Request, error: "RequestValidationError") -> Response:
         return of_invalid(error.errors())
 
     @app.exception_handler(HTTPException)
@@ -157,5 +160,7 @@ def install(app: FastAPI) -> None:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses of problems."""
+    from nearsong.web.json.schemas import Problem
+
     content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
