@@ -7,12 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 
 import httpx
 import pytest
 
+from nearsong.errors import LibraryError
 from nearsong.web.settings import ServeSettings
 
 TOKEN = "correct-horse-battery-staple-4242"
@@ -148,3 +150,55 @@ def _get(address):
         except httpx.TransportError:
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_an_error_while_it_is_loaded_is_one_line_and_exit_code_2(nearsong, tmp_path, monkeypatch):
+    def failing(*_arguments):
+        raise LibraryError("the library is gone; start again.")
+
+    monkeypatch.setattr("nearsong.web.app.create_app", failing)
+    result = nearsong("serve", "--port", 0, library=tmp_path / "library.sqlite")
+    assert result.returncode == 2
+    assert result.stderr == "nearsong: the library is gone; start again.\n"
+
+
+LOADING = """
+import threading
+from nearsong.cli import main
+from nearsong.web import opening, server
+opening.CLOSE_SECONDS = 0.1
+server._load = lambda *_arguments: threading.Event().wait()
+main()
+"""
+
+
+def test_ctrl_c_while_it_is_loaded_ends_it_cleanly(tmp_path):
+    command = [sys.executable, "-c", LOADING, "--library", str(tmp_path / "library.sqlite"), "serve", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        lines = [process.stdout.readline() for _ in range(3)]
+        address = re.fullmatch(r"nearsong runs at (http://127\.0\.0\.1:\d+/)\n", lines[1])[1]
+        assert httpx.get(address).status_code == 200
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_the_browser_is_opened_when_the_page_answers(nearsong, tmp_path, monkeypatch):
+    found, over = [], threading.Event()
+
+    def visit(address):
+        found.append(httpx.get(address).status_code)
+        over.set()
+
+    def load(*_arguments):
+        over.wait()
+        raise LibraryError("enough.")
+
+    monkeypatch.setattr("nearsong.web.server.webbrowser.open", visit)
+    monkeypatch.setattr("nearsong.web.server._load", load)
+    nearsong("serve", "--port", 0, "--open", library=tmp_path / "library.sqlite")
+    assert found == [200]

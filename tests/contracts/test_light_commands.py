@@ -78,3 +78,39 @@ def test_the_error_that_there_is_no_library_loads_no_heavy_library(folder, comma
 @pytest.mark.parametrize("command", [["stats"], ["status", "--nope"], ["similar"]], ids=" ".join)
 def test_a_mistyped_command_loads_no_heavy_library(folder, command):
     assert loaded(folder, *command, of=LEARNERS + STORES + ARRAYS) == ""
+
+
+OPENING = """
+import http.client, sys, threading
+from nearsong.cli import main
+from nearsong.errors import LibraryError
+from nearsong.web import server
+address, serve = [], server.serve
+answers = threading.Event()
+
+def load(*_arguments):
+    answers.wait()
+    for path in ("/", "/static/js/app.js", "/static/css/page.css"):
+        connection = http.client.HTTPConnection(address[0].split("/")[2])
+        connection.request("GET", path)
+        assert connection.getresponse().status == 200
+    print("loaded", *(name for name in {heavy!r} if name in sys.modules))
+    raise LibraryError("enough.")
+
+def say(text):
+    if "runs at" in text:
+        address.append(text.split()[-1])
+        answers.set()
+
+server._load = load
+server.serve = lambda library, settings, **more: serve(library, settings, say=say)
+main()
+"""
+
+
+def test_the_page_of_the_service_answers_before_what_learns_decodes_and_describes_the_api_is_loaded(folder):
+    heavy = tuple({*LEARNERS} - {"uvicorn", "pydantic"})  # the first serves it, the second converts --port
+    options = ["--library", "library.sqlite", "serve", "--port", "0"]
+    command = [sys.executable, "-c", OPENING.format(heavy=heavy), *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert (done.stdout, done.stderr) == ("loaded\n", "nearsong: enough.\n")

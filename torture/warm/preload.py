@@ -10,6 +10,7 @@ for _module in (
     "nearsong.audio.workers",
     "nearsong.library.library",
     "nearsong.library.scanning.analyse_file",
+    "nearsong.web.app",
     "nearsong.web.jobs.process",
     "nearsong.web.server",
 ):

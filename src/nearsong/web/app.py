@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from nearsong import __version__
-from nearsong.web import pages, subsonic
+from nearsong.web import login, pages, subsonic
 from nearsong.web.api import (
     for_you,
     jobs,
@@ -31,21 +31,20 @@ from nearsong.web.api.browsing import albums, home
 from nearsong.web.api.settings import automation, connection, files, folders, listens, models
 from nearsong.web.http import problems
 from nearsong.web.http.authentication import Authentication
-from nearsong.web.http.callers import ADMIN
 from nearsong.web.http.compression import CompressionMiddleware
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.openapi import TAGS, describe
-from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.http.security import SecurityMiddleware
 from nearsong.web.scrobbling import lastfm, listenbrainz
 from nearsong.web.service.metrics import MetricsMiddleware
 from nearsong.web.service.service import Service
 
-WRONG_TOKENS_PER_MINUTE = 10
-"""Wrong tokens and passwords allowed for each address, in the API, at the login and of players together."""
 
+def create_app(service: Service, authentication: Authentication | None = None) -> FastAPI:
+    """Return the application of a service, which starts and closes with it.
 
-def create_app(service: Service) -> FastAPI:
-    """Return the application of a service, which starts and closes with it."""
+    ``authentication`` may be one that has let callers in before.
+    """
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -79,10 +78,12 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(listenbrainz.router, prefix="/1")
     app.include_router(lastfm.router)
     settings = service.settings
-    app.state.wrong_tokens = wrong_tokens = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60)
-    authentication = Authentication(lambda: service.callers, wrong_tokens, settings.secure_cookie)
+    if authentication is None:
+        authentication = Authentication(lambda: service.callers, secure=settings.secure_cookie)
     app.state.authentication = authentication
-    pages.install(app, authentication)
+    app.state.wrong_tokens = authentication.failures
+    pages.install(app.router, authentication)
+    login.install(app, authentication)
     describe(app)
     app.add_middleware(CompressionMiddleware)
     app.add_middleware(SecurityMiddleware, settings=settings, authentication=authentication)

@@ -1,10 +1,10 @@
-"""The page, its files, the login, and the API's documentation."""
+"""The page, its files, the login's form, and the API's documentation: what can be answered without a library."""
 
 from pathlib import Path
-from typing import Annotated
 
-from fastapi import FastAPI, Form, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Router
 from starlette.staticfiles import NotModifiedResponse
 
 from nearsong.web.http.authentication import Authentication
@@ -13,10 +13,11 @@ from nearsong.web.media.files import has_current
 from nearsong.web.page_files import REVALIDATE, PageFiles
 
 STATIC = Path(__file__).parent / "static"
+METHODS = ("GET", "HEAD")
 
 
-def install(app: FastAPI, authentication: Authentication) -> None:
-    """Add the pages to an application."""
+def install(router: Router, authentication: Authentication) -> None:
+    """Add the pages to the routes of an application."""
 
     def index(request: Request) -> Response:
         return _page(request, "index.html")
@@ -32,21 +33,9 @@ def install(app: FastAPI, authentication: Authentication) -> None:
             return RedirectResponse("/", 303)
         return _page(request, "login.html")
 
-    def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
-        if authentication.is_open:
-            return RedirectResponse("/", 303)
-        if authentication.check_token(request, token.strip()) is None:
-            return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
-        return authentication.log_in(RedirectResponse("/", 303), request, token.strip())
-
-    def log_out(request: Request) -> Response:
-        return authentication.log_out(RedirectResponse("/" if authentication.is_open else "/login", 303), request)
-
     for path, endpoint in {"/": index, "/docs": docs, "/login": login, "/favicon.ico": favicon}.items():
-        app.add_api_route(path, endpoint, methods=["GET", "HEAD"], include_in_schema=False, response_class=Response)
-    app.add_api_route("/login", log_in, methods=["POST"], include_in_schema=False, response_class=Response)
-    app.add_api_route("/logout", log_out, methods=["POST"], include_in_schema=False, response_class=Response)
-    app.mount("/static", PageFiles(directory=STATIC), name="static")
+        router.add_route(path, endpoint, methods=METHODS, include_in_schema=False)
+    router.mount("/static", PageFiles(directory=STATIC), name="static")
 
 
 def _page(request: Request, name: str) -> Response:

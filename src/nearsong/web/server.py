@@ -6,18 +6,23 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 import uvicorn
-from threadpoolctl import threadpool_limits
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import Library
-from nearsong.web.app import create_app
+from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.connections import HeadTimeoutProtocol, file_limit, max_connections, raise_file_limit
 from nearsong.web.http.logs import filter_logs
+from nearsong.web.opening import OpeningApp
+from nearsong.web.service.account_watch import AccountWatch
 from nearsong.web.service.memory import use_few_heaps
-from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 SHUTDOWN_SECONDS = 3
 """How long responses may continue after Ctrl-C."""
@@ -50,44 +55,89 @@ def serve(
     use_few_heaps()
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
-    # BLAS threads wait for each other in busy loops, which takes processor time from requests
-    threadpool_limits(1, user_api="blas")
-    service = Service(library, settings)
-    server = Server(configuration(service), service)
-    threading.Thread(target=service.uploads.warm, daemon=True).start()
-    say(f"nearsong runs at {address}")
-    if not service.callers.is_open:
-        whose = "your token" if service.callers.has_accounts else "the token"
-        say(f"Log in with {whose}; programs send it as `Authorization: Bearer TOKEN`.")
-    say("Press Ctrl-C to stop.")
-    if browser:
-        threading.Thread(target=_open_when_ready, args=(server, address), daemon=True).start()
+    accounts = AccountWatch(library, settings)
+    authentication = Authentication(lambda: accounts.current, secure=settings.secure_cookie)
+    opening = OpeningApp(settings, authentication, partial(_load, library, settings, accounts, authentication))
+
+    def say_where() -> None:
+        say(f"nearsong runs at {address}")
+        if not accounts.current.is_open:
+            whose = "your token" if accounts.current.has_accounts else "the token"
+            say(f"Log in with {whose}; programs send it as `Authorization: Bearer TOKEN`.")
+        say("Press Ctrl-C to stop.")
+        if browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    server = Server(configuration(opening, settings), opening, on_started=say_where)
+    accounts.start()
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:  # raised again by the server after a clean shutdown
         pass
     finally:
+        accounts.close()
         listener.close()
+    if opening.error is not None:
+        raise opening.error
+
+
+def _load(
+    library: Library, settings: ServeSettings, accounts: AccountWatch, authentication: Authentication
+) -> "FastAPI":
+    """Return the complete application; most of the time is that of the imports."""
+    from threadpoolctl import threadpool_limits
+
+    from nearsong.web.app import create_app
+    from nearsong.web.service.service import Service
+
+    # BLAS threads wait for each other in busy loops, which takes processor time from requests
+    threadpool_limits(1, user_api="blas")
+    service = Service(library, settings, accounts)
+    app = create_app(service, authentication)
+    threading.Thread(target=service.uploads.warm, daemon=True).start()
+    return app
 
 
 class Server(uvicorn.Server):
-    """A server that ends responses that follow a job, so that it can shut down."""
+    """A server that says when it answers, and ends responses that follow a job, so that it can shut down.
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    Parameters
+    ----------
+    config : uvicorn.Config
+    opening : OpeningApp
+        The application; if it cannot be loaded, the server ends.
+    on_started : callable
+        Called when the server answers.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, opening: OpeningApp, on_started: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(config)
-        self._service = service
+        self._opening, self._on_started = opening, on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Say, some times a second, whether to end."""
+        return await super().on_tick(counter) or self._opening.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Shut down."""
-        self._service.jobs.stop_accepting()
+        self._opening.stop_waiting()
+        if self._opening.app is not None:
+            self._opening.app.state.service.jobs.stop_accepting()
         await super().shutdown(sockets)
 
 
-def configuration(service: Service) -> uvicorn.Config:
+def configuration(app: OpeningApp, settings: ServeSettings) -> uvicorn.Config:
     """Return the configuration of the server."""
-    settings = service.settings
     config = uvicorn.Config(
-        create_app(service),
+        app,
         access_log=settings.verbose,
         log_level="info" if settings.verbose else "warning",
         server_header=False,
@@ -144,11 +194,3 @@ def address_of(settings: ServeSettings, port: int) -> str:
     host = settings.host.strip("[]")
     host = "localhost" if host in ("0.0.0.0", "::", "") else host
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
-def _open_when_ready(server: uvicorn.Server, address: str) -> None:
-    pause = threading.Event()
-    while not server.started and not server.should_exit:
-        pause.wait(0.05)
-    if not server.should_exit:
-        webbrowser.open(address)

@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 from nearsong.web import server
-from nearsong.web.app import create_app
 from nearsong.web.http import connections
 from nearsong.web.http.connections import max_connections
 from nearsong.web.http.logs import REPEAT_SECONDS, WithoutRepeats, filter_logs
+from nearsong.web.opening import OpeningApp
 
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LOGIN = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -230,15 +230,15 @@ def test_hundreds_of_silent_clients_delay_nobody_and_are_disconnected(reach, sen
     assert all(b"200" not in received(client) for client in crowd)
 
 
-def lingering(app, over):
-    """Return an application with requests that go on until ``over``, whether or not their clients are there."""
+def lingering(answer, over):
+    """Return a method with requests that go on until ``over``, whether or not their clients are there."""
 
-    async def answer(scope, receive, send):
+    async def linger(app, scope, receive, send):
         while scope.get("path") == "/linger" and not over.is_set():
             await asyncio.sleep(0.05)
-        await app(scope, receive, send)
+        await answer(app, scope, receive, send)
 
-    return answer
+    return linger
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def crowded(trained, serving, monkeypatch):
     """A function that connects to a server that takes eight connections, from any address of loopback."""
     monkeypatch.setattr(server, "max_connections", lambda _files: 8)
     over = threading.Event()
-    monkeypatch.setattr(server, "create_app", lambda service: lingering(create_app(service), over))
+    monkeypatch.setattr(OpeningApp, "__call__", lingering(OpeningApp.__call__, over))
     with serving(trained) as address, ExitStack() as open_ones:
         open_ones.callback(over.set)
         port = int(address.rsplit(":")[-1])

@@ -14,8 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nearsong.web.app import WRONG_TOKENS_PER_MINUTE
-from nearsong.web.http.authentication import COOKIE
+from nearsong.web.http.authentication import COOKIE, WRONG_TOKENS_PER_MINUTE
 from nearsong.web.http.compression import CompressionMiddleware
 from nearsong.web.http.logs import WithoutCancelled, filter_logs, masked
 from nearsong.web.http.origins import is_embedded, is_foreign

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from nearsong.library import Library
-from nearsong.web.app import WRONG_TOKENS_PER_MINUTE
+from nearsong.web.http.authentication import WRONG_TOKENS_PER_MINUTE
 from nearsong.web.settings import ServeSettings
 from running_service import running
 

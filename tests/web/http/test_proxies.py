@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from nearsong.errors import InvalidInputError
-from nearsong.web.app import WRONG_TOKENS_PER_MINUTE
+from nearsong.web.http.authentication import WRONG_TOKENS_PER_MINUTE
 from nearsong.web.settings import ServeSettings
 
 TOKEN = "correct-horse-battery-staple-4242"

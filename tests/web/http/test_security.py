@@ -7,8 +7,7 @@ import pytest
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import token_hash
-from nearsong.web.app import WRONG_TOKENS_PER_MINUTE
-from nearsong.web.http.authentication import COOKIE, OPEN_PREFIXES
+from nearsong.web.http.authentication import COOKIE, OPEN_PREFIXES, WRONG_TOKENS_PER_MINUTE
 from nearsong.web.http.security import HEADERS
 from nearsong.web.settings import ServeSettings
 from token_authentication import token_authentication

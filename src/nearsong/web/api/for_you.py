@@ -9,7 +9,8 @@ from starlette.responses import Response
 from nearsong.errors import InvalidInputError
 from nearsong.library import Heard, Snapshot, Song, spread_songs
 from nearsong.web.api.reactions import Listening
-from nearsong.web.http.callers import Caller, CurrentCaller
+from nearsong.web.http.callers import Caller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
 from nearsong.web.json.filters import FilterParameters

@@ -10,7 +10,8 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from nearsong.web.http import rate_limits as limits
-from nearsong.web.http.callers import ADMIN, Caller, CurrentCaller
+from nearsong.web.http.callers import Caller
+from nearsong.web.http.dependencies import ADMIN, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.job_spec import JobSpec
 from nearsong.web.jobs.queue import JobQueue

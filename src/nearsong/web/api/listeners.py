@@ -16,7 +16,8 @@ from nearsong.errors import InvalidInputError
 from nearsong.library import Account, checked_listener
 from nearsong.names import listener_key
 from nearsong.web.http.authentication import COOKIE, Authentication
-from nearsong.web.http.callers import ADMIN, Caller, CurrentCaller
+from nearsong.web.http.callers import Caller
+from nearsong.web.http.dependencies import ADMIN, CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.http.rate_limits import spend
 from nearsong.web.json.listeners import (

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from nearsong.errors import InvalidInputError
 from nearsong.library import LABELS, MEASURES, PLAIN, Estimate, ModelRow, TrainingReport, advice, sentences
-from nearsong.web.http.callers import ADMIN
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.http.rate_limits import spend
 from nearsong.web.json.answers import Json, song_json

@@ -12,7 +12,8 @@ from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library import PlaylistRules, SavedPlaylist, Seed, Snapshot, Song, folder_of_songs, playlist_text
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import readable
-from nearsong.web.http.callers import Caller, CurrentCaller
+from nearsong.web.http.callers import Caller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
 from nearsong.web.json.playlists import (

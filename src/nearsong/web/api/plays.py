@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nearsong.web.http import rate_limits as limits
-from nearsong.web.http.callers import CurrentCaller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.schemas import PlayIn
 from nearsong.web.service.service import Shared

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from nearsong.errors import AudioError
 from nearsong.library import AnalysedUpload, Snapshot
 from nearsong.web.http import rate_limits as limits
-from nearsong.web.http.callers import CurrentCaller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.scan import Scan
 from nearsong.web.json.answers import Json, model_json, neighbours_json, why_json

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from nearsong.library import DEFAULT_USER
 from nearsong.web.http import rate_limits as limits
-from nearsong.web.http.callers import CurrentCaller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.reactions import HeartOut, ListenerName, RatingIn, RatingOut, SkipIn
 from nearsong.web.json.schemas import SongId

@@ -11,7 +11,7 @@ from nearsong.errors import LibraryError
 from nearsong.library import PLAYLIST_DEFAULTS, Status, default_address
 from nearsong.listens.playlists import PLAYLIST_FORMATS
 from nearsong.names import count, readable
-from nearsong.web.http.callers import ADMIN, CurrentCaller
+from nearsong.web.http.dependencies import ADMIN, CurrentCaller
 from nearsong.web.http.problems import responses
 from nearsong.web.json.schemas import HealthOut, StatusOut
 from nearsong.web.service import metrics as numbers

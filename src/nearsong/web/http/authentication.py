@@ -29,6 +29,9 @@ PROTOCOLS = (REST, LISTENBRAINZ, LASTFM)
 OPEN_PREFIXES = ("/static/css/", "/static/fonts/", "/static/icon", "/static/manifest", *PROTOCOLS)
 """Paths that need no token: those of monitors and the login page, and those that check credentials themselves."""
 
+WRONG_TOKENS_PER_MINUTE = 10
+"""Wrong tokens and passwords allowed for each address, in the API, at the login and of players together."""
+
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -42,8 +45,8 @@ class Authentication:
     ----------
     callers : callable
         Returns who may send requests now.
-    failures : RateLimit
-        Wrong tokens allowed for each address.
+    failures : RateLimit, optional
+        Wrong tokens allowed for each address; by default `WRONG_TOKENS_PER_MINUTE`.
     secure : bool
         Whether the cookie is sent over HTTPS only.
     sessions : SessionStore, optional
@@ -53,14 +56,14 @@ class Authentication:
     def __init__(
         self,
         callers: Callable[[], Callers],
-        failures: RateLimit,
+        failures: RateLimit | None = None,
         secure: bool = False,
         sessions: SessionStore | None = None,
     ) -> None:
         self._callers = callers
         self._secure = secure
         self._sessions = MemorySessions() if sessions is None else sessions
-        self.failures = failures
+        self.failures = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60) if failures is None else failures
 
     @property
     def is_open(self) -> bool:

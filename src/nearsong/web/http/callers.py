@@ -10,9 +10,6 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Annotated
-
-from fastapi import Depends, Request
 
 from nearsong.library import DEFAULT_USER, Account, token_hash
 from nearsong.names import listener_key
@@ -186,21 +183,3 @@ def check_caller(callers: Callers) -> Caller:
     if caller is None:
         raise ApiError(401, "this token is no longer valid; log in again.", "token-needed")
     return caller
-
-
-async def caller_of(request: Request) -> Caller:
-    """Return who sends a request; the authentication has found it out."""
-    return check_caller(request.app.state.service.callers)
-
-
-async def _admin(request: Request) -> Caller:
-    caller = await caller_of(request)
-    caller.check_admin()
-    return caller
-
-
-CurrentCaller = Annotated[Caller, Depends(caller_of)]
-"""The caller, as a parameter of a route."""
-
-ADMIN = Depends(_admin)
-"""What makes a route one for admins."""

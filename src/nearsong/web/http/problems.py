@@ -5,11 +5,10 @@ import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from nearsong.errors import (
@@ -26,12 +25,18 @@ from nearsong.errors import (
     disk_words,
     is_disk_full,
 )
-from nearsong.web.json.schemas import Problem
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
 
 MEDIA_TYPE = "application/problem+json"
 
 RETRY_SOON = {"Retry-After": "2"}
 """Headers of an error that may be over in seconds."""
+
+CLOSE_CONNECTION = {"Connection": "close"}
+"""Headers of a problem after which the rest of the body is not read."""
 
 DISK_FULL_KIND = "no-room"
 """Kind of the problem that a disk is full."""
@@ -124,11 +129,17 @@ def unexpected(error: BaseException) -> Response:
     return problem(500, "unexpected error; see the log of the service.")
 
 
-def install(app: FastAPI) -> None:
+def stopping() -> Response:
+    """Return problem 503 for a request that came too late."""
+    return problem(503, "the service is stopping; try again later.", "stopping", CLOSE_CONNECTION)
+
+
+def install(app: "FastAPI") -> None:
     """Make an application return every error as a problem."""
+    from fastapi.exceptions import RequestValidationError  # the page answers before this is loaded
 
     @app.exception_handler(RequestValidationError)
-    async def _(_request: Request, error: RequestValidationError) -> Response:
+    async def _(_request: Request, error: "RequestValidationError") -> Response:
         return of_invalid(error.errors())
 
     @app.exception_handler(HTTPException)
@@ -149,5 +160,7 @@ def install(app: FastAPI) -> None:
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses of problems."""
+    from nearsong.web.json.schemas import Problem
+
     content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearsong.web.http.authentication import API, LISTENBRAINZ, SAFE_METHODS, Authentication, is_of_protocol
 from nearsong.web.http.origins import host_name, is_address, is_embedded, is_foreign, is_host, is_only_other_scheme
-from nearsong.web.http.problems import problem, unexpected
+from nearsong.web.http.problems import CLOSE_CONNECTION, problem, stopping, unexpected
 from nearsong.web.settings import ServeSettings
 
 _POLICY = {
@@ -55,7 +55,6 @@ MAX_BODY_SECONDS = 15.0
 
 UPLOAD_PATHS = frozenset({"/api/v1/query", "/api/v1/listens"})
 
-_CLOSE_CONNECTION = {"Connection": "close"}  # the rest of the body is not read
 _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -99,8 +98,7 @@ class SecurityMiddleware:
                 await self.app(scope, self._limit_body(scope, receive), send_with_headers)
         except asyncio.CancelledError:
             if not started:
-                stopping = problem(503, "the service is stopping; try again later.", "stopping", _CLOSE_CONNECTION)
-                await stopping(scope, receive, send_with_headers)
+                await stopping()(scope, receive, send_with_headers)
             raise
         except Exception as error:
             if started:
@@ -124,7 +122,7 @@ class SecurityMiddleware:
             )
             return problem(421, detail, "unknown-host")
         if (length := _length_problem(scope, headers)) is not None:
-            return problem(400, length, "two-lengths", _CLOSE_CONNECTION)
+            return problem(400, length, "two-lengths", CLOSE_CONNECTION)
         if self._is_foreign(scope, headers):
             return problem(403, _foreign_words(scope), "foreign-origin")
         announced = headers.get("content-length", "0")
@@ -190,27 +188,32 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _limited(receive: Receive, max_bytes: int, seconds: float | None) -> Receive:
-    """Return a receiver that fails after so many bytes, whatever Content-Length says, or so many seconds."""
+    """Return a receiver that fails after so many bytes, whatever Content-Length says, or so many seconds.
+
+    The clock starts when the body is first asked for: it is not the client's fault if the service takes longer.
+    """
     received = 0
-    deadline = None if seconds is None else anyio.current_time() + seconds
+    deadline: float | None = None
+    is_complete = False
 
     async def receive_in_time() -> Message:
-        nonlocal deadline
-        if deadline is None:
+        nonlocal deadline, is_complete
+        if seconds is None or is_complete:
             return await receive()
+        deadline = anyio.current_time() + seconds if deadline is None else deadline
         with anyio.move_on_at(deadline):
             message = await receive()
             if not message.get("more_body", False):  # only a disconnect can follow
-                deadline = None
+                is_complete = True
             return message
-        raise HTTPException(408, f"the request did not arrive within {seconds:g} s; try again.", _CLOSE_CONNECTION)
+        raise HTTPException(408, f"the request did not arrive within {seconds:g} s; try again.", CLOSE_CONNECTION)
 
     async def receive_limited() -> Message:
         nonlocal received
         message = await receive_in_time()
         received += len(message.get("body", b""))
         if received > max_bytes:
-            raise HTTPException(413, _too_large(max_bytes), _CLOSE_CONNECTION)
+            raise HTTPException(413, _too_large(max_bytes), CLOSE_CONNECTION)
         return message
 
     return receive_limited

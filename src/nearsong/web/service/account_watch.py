@@ -28,16 +28,17 @@ class AccountWatch:
     ----------
     library : Library
     settings : ServeSettings
-    on_gone : callable
-        Called with the name of a listener whose account is gone.
 
     Attributes
     ----------
     current : Callers
+    on_gone : callable
+        Called with the name of a listener whose account is gone.
     """
 
-    def __init__(self, library: Library, settings: ServeSettings, on_gone: Callable[[str], None]) -> None:
-        self._library, self._settings, self._on_gone = library, settings, on_gone
+    def __init__(self, library: Library, settings: ServeSettings) -> None:
+        self._library, self._settings = library, settings
+        self.on_gone: Callable[[str], None] = lambda _name: None
         self._had_accounts = False
         self._reading = threading.Lock()
         self._stop = threading.Event()
@@ -50,7 +51,7 @@ class AccountWatch:
             before = self.current.listeners
             self.current = self._read()
         for gone in before - self.current.listeners:
-            self._on_gone(gone)
+            self.on_gone(gone)
 
     def _read(self) -> Callers:
         accounts = self._library.accounts.list()
@@ -59,7 +60,9 @@ class AccountWatch:
         return Callers(self._settings.token, accounts, can_be_open=can_be_open)
 
     def start(self) -> None:
-        """Start to look for changes."""
+        """Start to look for changes, unless that has been started."""
+        if self._thread is not None:
+            return
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, name="nearsong-accounts", daemon=True)
         self._thread.start()

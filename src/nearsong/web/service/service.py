@@ -66,6 +66,8 @@ class Service:
     library : Library
         Stays open while the service runs; the caller closes it. Its writes wait for others only for seconds.
     settings : ServeSettings, optional
+    accounts : AccountWatch, optional
+        Who may send requests, if that is known already; the service closes it.
 
     Attributes
     ----------
@@ -99,7 +101,9 @@ class Service:
         Scans, pulls and trains by itself.
     """
 
-    def __init__(self, library: Library, settings: ServeSettings | None = None) -> None:
+    def __init__(
+        self, library: Library, settings: ServeSettings | None = None, accounts: AccountWatch | None = None
+    ) -> None:
         library.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
         self.library = library
         self.settings = settings or ServeSettings()
@@ -126,7 +130,8 @@ class Service:
         self.automation = Automation(
             library, self.jobs, is_running=self.settings.automatic, on_run=self.metrics.count_run
         )
-        self.accounts = AccountWatch(library, self.settings, on_gone=self.now_playing.forget)
+        self.accounts = AccountWatch(library, self.settings) if accounts is None else accounts
+        self.accounts.on_gone = self.now_playing.forget
 
     @property
     def snapshot(self) -> "Snapshot":

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from nearsong.web.http.callers import ADMIN
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.problems import responses
 from nearsong.web.json.automation import AutomationIn, AutomationOut
 from nearsong.web.service.service import Service, Shared

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from nearsong.names import readable
-from nearsong.web.http.callers import ADMIN
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.problems import responses
 from nearsong.web.service.service import Shared
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from nearsong.names import readable
-from nearsong.web.http.callers import ADMIN
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.service.allowed_folders import list_folder
 from nearsong.web.service.service import Service, Shared

@@ -15,7 +15,8 @@ from nearsong.names import readable
 from nearsong.web.api.jobs import with_location
 from nearsong.web.api.query import FORM
 from nearsong.web.http import rate_limits as limits
-from nearsong.web.http.callers import Caller, CurrentCaller
+from nearsong.web.http.callers import Caller
+from nearsong.web.http.dependencies import CurrentCaller
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.jobs.import_listens import ImportListens
 from nearsong.web.json.schemas import JobOut

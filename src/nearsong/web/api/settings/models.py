@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from nearsong.errors import DatabaseError, LibraryError
 from nearsong.library import Estimate, ModelRow, compared_scores, comparison_sentences
-from nearsong.web.http.callers import ADMIN
+from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.schemas import EstimateOut
 from nearsong.web.service.service import Service, Shared
