@@ -135,6 +135,8 @@ class Image:
     def try_out(self) -> str:
         """Run the command as its user until the health check succeeds."""
         self.environment["NEARSONG_TOKEN"] = SECRETS["NEARSONG_TOKEN"]
+        if not subprocess.run(self._words(self.health, {}), capture_output=True).returncode:
+            raise SystemExit("something else answers the health check; stop what serves at this port")
         with subprocess.Popen(self._words(self.command, {}), start_new_session=True) as process:
             try:
                 deadline = time.monotonic() + START_SECONDS

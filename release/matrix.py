@@ -150,6 +150,8 @@ def run_cell(
         failure = f"{' '.join(map(str, error.cmd))}\ndid not end within {TIMEOUT_SECONDS} s."
     outcome = Outcome(cell, versions, result.strip("= "), time.monotonic() - start, failure)
     say(f"Python {cell.version}, {cell.dependencies}: {outcome.result} ({outcome.seconds:.0f} s)")
+    if failure:
+        say(failure)
     return outcome
 
 
@@ -214,9 +216,6 @@ def main() -> None:
             say=partial(print, flush=True),
         )
         outcomes = [outcome for cells in pool.map(run, chosen) for outcome in cells]
-    for outcome in outcomes:
-        if outcome.failure:
-            print(f"\nPython {outcome.cell.version}, {outcome.cell.dependencies}: {outcome.failure}")
     print(f"\n{table(outcomes, [minor for minor in KNOWN if minor not in found])}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{time.monotonic() - start:.0f} s, of the processor {used.ru_utime + used.ru_stime:.0f} s.")
