@@ -47,6 +47,7 @@ SLOW_FILES = (
     "library/scanning/test_scan_kill.py",
     "library/store/test_postgres.py",
     "library/test_library.py",
+    "story/test_installed.py",
     "library/test_library_changes.py",
     "audio/test_newest_pyav.py",
 )
@@ -105,6 +106,7 @@ def postgres() -> Iterator[postgres_server.Server]:
     """A PostgreSQL server of our own, from Debian's packages."""
     if not postgres_server.PROGRAMS:
         pytest.skip("no PostgreSQL server is installed here (Debian: apt-get install postgresql)")
+    pytest.importorskip("psycopg", reason="the extra `postgres` is not installed, as where the wheel alone is tested")
     with postgres_server.running() as server:
         yield server
 

@@ -1,6 +1,7 @@
 """The wheel matrix: which interpreters it finds, what it runs, and that a cell that fails is a failure."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -42,20 +43,54 @@ def test_the_newest_interpreter_of_each_version_is_found_on_the_path_and_in_pyen
 
 def test_the_fast_part_exists_and_hears_every_format(matrix):
     assert [name for name in matrix.FAST_PART if not (ROOT / name).is_file()] == []
-    assert "tests/audio/test_decode.py" in matrix.FAST_PART
+    assert {"tests/audio/test_decode.py", "tests/story/test_installed.py"} <= set(matrix.FAST_PART)
     assert len(matrix.test_requirements()) == len(matrix.TEST_PACKAGES)
 
 
-def test_a_cell_that_cannot_be_made_is_a_failure_with_what_was_printed(matrix, tmp_path):
+def test_an_interpreter_that_cannot_make_an_environment_is_a_failure_with_what_was_printed(matrix, tmp_path):
     broken = program(tmp_path, "python3.12", "echo no such module; exit 3")
     said = []
-    outcome = matrix.run_cell(matrix.Cell("3.12.1", broken, True), tmp_path / "none.whl", (), said.append)
-    assert outcome.result == "failed"
-    assert outcome.failure.endswith("no such module\n")
+    outcomes = matrix.run_interpreter(("3.12.1", broken), tmp_path / "none.whl", (), "3.12.1", said.append)
+    assert [outcome.result for outcome in outcomes] == ["failed", "failed"]
+    assert outcomes[0].failure.endswith("no such module\n")
     assert said[0].startswith("Python 3.12.1, constraints: failed")
-    shown = matrix.table([outcome], [(3, 14)])
+    shown = matrix.table(outcomes, [(3, 14)])
     assert "| 3.12.1 | constraints | ? |" in shown
+    assert "| 3.12.1 | newest | ? |" in shown
     assert "Not found here, so not run: Python 3.14." in shown
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Return a function that makes a false environment: its Python knows versions, and whether tests pass."""
+
+    def make(versions, test_code):
+        answer = f"""case "$*" in
+*pytest*) echo "7 passed"; exit {test_code};;
+*"-m pip"*) echo "$*" >> {tmp_path}/asked;;
+*) echo '{json.dumps(versions)}';;
+esac"""
+        program(tmp_path / "venv" / "bin", "python", answer)
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("test_code", "passed", "result"),
+    [
+        (0, {"numpy": "2.4"}, "7 passed"),
+        (0, {"numpy": "2.5"}, "the same versions"),
+        (1, {"numpy": "2.5"}, "the same versions"),
+        (1, {}, "failed"),
+    ],
+)
+def test_the_newest_versions_are_tested_unless_they_passed_already(matrix, environment, test_code, passed, result):
+    folder, cell = environment({"numpy": "2.5"}, test_code), matrix.Cell("3.12.1", "/none", False)
+    outcome = matrix.run_cell(cell, folder / "a.whl", ("tests",), folder, lambda line: None, passed)
+    assert outcome.result == result
+    assert bool(outcome.failure) == (result == "failed")
+    assert "-U --upgrade-strategy eager" in (folder / "asked").read_text()
 
 
 def test_make_says_in_one_line_that_no_python_is_found(tmp_path):
