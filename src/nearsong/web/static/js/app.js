@@ -270,10 +270,9 @@ rememberPlayer();
 rememberRadio();
 rememberSleep();
 notePlays(app);
-startHearts(app);
 rememberScroll();
 startKeys(player);
 startDrop(app);
 window.addEventListener("hashchange", forgetFirst);
 window.addEventListener("hashchange", route);
-route();
+route().then(() => startHearts(app)); // the first view does not wait for them
