@@ -3,15 +3,17 @@
 `nearsong serve` answers in a process of its own on a library of random songs; Chromium opens the page with an empty
 cache, as it is and with `Emulation.setCPUThrottlingRate` 4. One JSON line for each library and speed, with medians.
 
-Libraries: `first_view` has neither albums nor plays, so that home has a heading and advice, but no sections; `_played`
-has albums and a listener with 1,000 plays, and home has all sections with their covers. Of the latter, `usable_ms` is
-when all that the window shows can be used: the view has a heading, no outline is left of what is on its way, its
-sections reach the lower edge of the window or are all there, and the main thread has answered once after that.
-Sections further below do not count for it; `complete_ms` is when they are there, too, and the main thread has answered.
-Covers count for neither. `kilobytes` and `requests` are all until the network is idle, as they came over the wire.
-`main_ms`, `script_ms`, `style_ms` and `layout_ms` are processor time of the main thread until the page is usable, and
-`service_ms` that of the service for the whole visit. `empty_ms` is the same measure of a page with a heading and
-nothing else, answered by the browser's driver: what the browser alone takes.
+Without a suffix the library has neither albums nor plays, so that home has a heading and advice, but no sections;
+`_played` has albums and a listener with 1,000 plays, and home has all its sections with covers.
+
+`usable_ms` is when all that the window shows can be used: the view has a heading, no outline is left of what is on
+its way, the sections reach the lower edge of the window or are all there, and the main thread has answered once
+after that. Sections further below do not count; `complete_ms` is when they are there, too, and the main thread has
+answered. Covers count for neither. `kilobytes` (compressed) and `requests` are all that came until the network was
+idle. `main_ms`, `script_ms`, `style_ms` and `layout_ms` are processor time of the main thread until the page is
+usable, with a slower processor several times as much, and `service_ms` that of the service for the whole visit.
+`empty_ms` is when a page with nothing but a heading can be used, which the driver of the browser answers: what the
+browser alone takes.
 """
 
 import argparse
