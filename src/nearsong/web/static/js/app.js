@@ -270,9 +270,10 @@ rememberPlayer();
 rememberRadio();
 rememberSleep();
 notePlays(app);
+startHearts(app);
 rememberScroll();
 startKeys(player);
 startDrop(app);
 window.addEventListener("hashchange", forgetFirst);
 window.addEventListener("hashchange", route);
-route().then(() => startHearts(app)); // the first view does not wait for them
+route();

@@ -50,7 +50,6 @@ export function startHearts(app) {
     if (found && !hearts.shown) hearts.fill(found.map((heart) => heart.song_id));
   };
   app.events.addEventListener("status", load);
-  load();
 }
 
 const path = (song) => `/songs/${Number(song.id)}/heart`;
