@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearsong.library.answers.filters import Filters
-from nearsong.library.answers.recommending.for_you import for_you
+from nearsong.library.answers.recommending.for_you import Fit, recommended
 from nearsong.library.answers.recommending.known_songs import KnownSongs
 from nearsong.library.answers.recommending.recommender import Recommender
 from nearsong.library.answers.recommending.records import Recommendation
@@ -75,16 +75,17 @@ def home(
     name = checked_listener(listener)
     now = time.time() if at is None else float(at)
     known = recommender.known_songs(name, now, Worth())
+    fit = Fit(recommender, known)  # for all lists: it takes longer than anything else
     unplayed: list[Recommendation] = []
     near: list[Recommendation] = []
     if (known.weights > 0).any():
-        never = for_you(recommender, name, n, Filters(fewer_plays=_ANY_PLAY), at=now).songs
+        never = recommended(fit, name, n, Filters(fewer_plays=_ANY_PLAY)).songs
         unplayed = [one for one in never if one.is_near]
         shown = {one.song.id for one in unplayed}
-        found = for_you(recommender, name, 2 * n, Filters(), at=now).songs
+        found = recommended(fit, name, 2 * n, Filters()).songs
         near = [one for one in found if one.song.id not in shown][:n]
     elif not known.weights.any():
-        near = for_you(recommender, name, n, Filters(), at=now).songs
+        near = recommended(fit, name, n, Filters()).songs
     ids = recommender.space.ids
     played = {int(ids[row]): float(known.last_played[row]) for row in np.flatnonzero(known.last_played).tolist()}
     return Home(

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
+from nearsong.caching import cached_property
 from nearsong.library.answers.filters import FilterContext, Filters
 from nearsong.library.answers.recommending.known_songs import Ints, KnownSongs, Mask
 from nearsong.library.answers.recommending.recommender import Recommender
@@ -52,16 +53,48 @@ def for_you(
     worth : Worth, optional
         What plays, hearts and skips are worth.
     """
-    check_count(n, "n")
     name = checked_listener(listener)
     known = recommender.known_songs(name, time.time() if at is None else float(at), worth or Worth())
-    unwanted = known.weights < 0 if include_played else known.is_known | (known.weights < 0)
-    ranked = ~recommender.copies_of(unwanted)
-    allowed = ranked & _allowed(recommender, known, filters)
+    return recommended(Fit(recommender, known, include_played=include_played), name, n, filters)
+
+
+class Fit:
+    """How well every song fits a listener; several lists may be made of it.
+
+    Parameters
+    ----------
+    recommender : Recommender
+    known : KnownSongs
+        Of the listener.
+    include_played : bool, default=False
+        Whether songs that the listener knows may be recommended too, but those they dislike.
+
+    Attributes
+    ----------
+    ranked : array of bool and shape (n_songs,)
+        The songs that may be recommended.
+    """
+
+    def __init__(self, recommender: Recommender, known: KnownSongs, *, include_played: bool = False) -> None:
+        self.recommender, self.known = recommender, known
+        unwanted = known.weights < 0 if include_played else known.is_known | (known.weights < 0)
+        self.ranked: Mask = ~recommender.copies_of(unwanted)
+
+    @cached_property
+    def scores(self) -> tuple[FloatArray, Taste, Ints]:
+        """Scores of all songs, the taste, and the rows of its points; something must be known of the listener."""
+        return self.recommender.scores(self.known, self.ranked)
+
+
+def recommended(fit: Fit, name: str, n: int, filters: Filters) -> ForYou:
+    """Return the songs that fit a listener best, as :func:`for_you` does."""
+    check_count(n, "n")
+    recommender, known = fit.recommender, fit.known
+    space = recommender.space
+    allowed = fit.ranked & _allowed(recommender, known, filters)
     if not known.weights.any():
         return _popular(recommender, name, n, filters, allowed)
-    space = recommender.space
-    scores, taste, points = recommender.scores(known, ranked)
+    scores, taste, points = fit.scores
     rows = _best(recommender, scores, allowed, n, filters)
     because = _nearest_others(space.embeddings[rows], taste, rows, points)
     near = _is_near(recommender, rows, points[because])

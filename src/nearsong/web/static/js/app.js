@@ -6,7 +6,7 @@
 //   app.signal        aborted when the view is left              app.fail(error) shows an error instead of the view
 //   app.heading(text, {lead, actions}) -> the head of a view with its <h1>, which is focused after navigation
 
-import { get, isAbort, link, signOut } from "./core/api.js";
+import { forgetFirst, get, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
 import { startDrop } from "./widgets/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
@@ -274,5 +274,6 @@ startHearts(app);
 rememberScroll();
 startKeys(player);
 startDrop(app);
+window.addEventListener("hashchange", forgetFirst);
 window.addEventListener("hashchange", route);
 route();

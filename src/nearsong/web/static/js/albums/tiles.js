@@ -44,7 +44,7 @@ function tile({ href, song, name, label, line, more, run, kind }) {
     h(
       "div",
       { class: "tile-cover" },
-      h("a", { href, tabindex: "-1", "aria-hidden": true }, cover(song, PIXELS)),
+      h("a", { href, tabindex: "-1", "aria-hidden": true }, cover(song, PIXELS, { whenSeen: true })),
       iconButton("play", `Play ${label}`, run, { class: "tile-play" }),
     ),
     h("a", { class: "tile-name", href, title: name }, name),

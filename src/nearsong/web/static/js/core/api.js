@@ -5,6 +5,7 @@
 //   download(path, body, {method}) -> {blob, name}            (for files such as an exported playlist)
 //   upload(path, file, {onProgress, onSent, signal, params}) -> JSON   (multipart, field "file"; onProgress(0..1))
 //   url(path, params) -> address for src and href
+//   forgetFirst(): what first_requests.js has asked for is no longer current
 //   signOut() -> ends the session; the page becomes the form to sign in
 //   songUrl.audio(id), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
@@ -88,18 +89,32 @@ function toLogin() {
   if (location.pathname !== "/login") location.assign("/login");
 }
 
+/** The response to a request that was sent before the scripts were there, once; null for all others. */
+function takeFirst(method, path, params) {
+  if (method !== "GET" || url(path, params) !== ROOT + path) return null;
+  const asked = globalThis.nearsongFirst?.get(path) ?? null;
+  globalThis.nearsongFirst?.delete(path);
+  return asked;
+}
+
+export const forgetFirst = () => globalThis.nearsongFirst?.clear();
+
 async function send(method, path, { params, body, signal } = {}) {
   const headers = { Accept: "application/json, application/problem+json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(url(path, params), {
-      method,
-      headers,
-      signal,
-      credentials: "same-origin",
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    const first = takeFirst(method, path, params);
+    const ask = () =>
+      fetch(url(path, params), {
+        method,
+        headers,
+        signal,
+        credentials: "same-origin",
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    answer = await (first ?? ask());
+    signal?.throwIfAborted();
   } catch (error) {
     throw isAbort(error) ? error : gone();
   }

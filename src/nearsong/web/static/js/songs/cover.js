@@ -1,9 +1,22 @@
-// cover(song, size, {eager}) -> <img> of exactly size x size CSS pixels; an icon where it cannot be loaded
+// cover(song, size, {eager, whenSeen}) -> <img> of exactly size x size CSS pixels; an icon where it cannot be loaded
+//     eager: loaded at once; whenSeen: only when it is in the window, or nearly, for pages of many
 
 import { songUrl } from "../core/api.js";
 import { h, icon } from "../core/dom.js";
 
-export function cover(song, size, { eager = false } = {}) {
+const NEAR = "300px"; // browsers load lazy pictures from 1250 pixels away, which keeps them busy when the page opens
+const sources = new WeakMap();
+const seen = new IntersectionObserver(load, { rootMargin: NEAR, scrollMargin: NEAR });
+
+function load(changes) {
+  for (const { isIntersecting, target } of changes) {
+    if (!isIntersecting) continue;
+    seen.unobserve(target);
+    target.src = sources.get(target);
+  }
+}
+
+export function cover(song, size, { eager = false, whenSeen = false } = {}) {
   if (song.src) return h("span", { class: "cover cover-none", vars: { "--size": `${size}px` } }, icon("wave"));
   const pixels = Math.min(1000, size * 2);
   const picture = h("img", {
@@ -12,13 +25,17 @@ export function cover(song, size, { eager = false } = {}) {
     width: size,
     height: size,
     decoding: "async",
-    loading: eager ? "eager" : "lazy",
+    loading: eager || whenSeen ? "eager" : "lazy",
     vars: { "--size": `${size}px` },
     on: {
       error: () =>
         picture.replaceWith(h("span", { class: "cover cover-none", vars: { "--size": `${size}px` } }, icon("note"))),
     },
   });
-  picture.src = songUrl.cover(song.id, pixels);
+  const source = songUrl.cover(song.id, pixels);
+  if (whenSeen) {
+    sources.set(picture, source);
+    seen.observe(picture);
+  } else picture.src = source;
   return picture;
 }

@@ -1,5 +1,6 @@
 // Home: what to go on with, what is new, what is near what the listener plays, what was forgotten, and the map.
-// Sections without anything are absent.
+// Sections without anything are absent. Those that a first screen hardly shows are drawn after the others are painted;
+// until then #home is aria-busy.
 
 import { get, isAbort } from "../core/api.js";
 import { h, icon, iconButton, replace } from "../core/dom.js";
@@ -13,6 +14,9 @@ import { mapThumbnail } from "./home/map_thumbnail.js";
 import { emptyLibrary, nextStep } from "./library/empty.js";
 import { scanNote } from "./library/scan_note.js";
 
+const FIRST_SECTIONS = 2;
+const PATIENCE_MILLISECONDS = 100; // before what is not there yet is outlined
+
 export async function show(root, _params, app) {
   app.title("Home");
   const { signal } = app;
@@ -20,20 +24,21 @@ export async function show(root, _params, app) {
   asked.catch(() => {}); // thrown below, where it is awaited
   const status = await app.someStatus();
   if (!status.songs) return emptyLibrary(root, app);
+  const early = await Promise.race([asked, pause(PATIENCE_MILLISECONDS)]);
+  if (signal.aborted) return null;
   const lead = h("span", {}, count(status.songs, "song"));
-  const box = h("div", { class: "home", id: "home" }, skeleton("cards", 6), skeleton("cards", 6));
+  const box = h("div", { class: "home", id: "home", "aria-busy": true });
+  if (!early) replace(box, skeleton("cards", 6), skeleton("cards", 6));
   const advice = h("div", { class: "library-advice" }, nextStep(app));
   const scan = scanNote(app);
-  replace(root, app.heading("Home", { lead }), scan.node, advice, box);
-  const load = async () => {
-    const home = await asked;
+  const load = (home) => {
     const { songs, albums, artists } = home.counts;
     const parts = [count(songs, "song"), count(albums, "album"), count(artists, "artist"), longTime(status.seconds)];
     lead.textContent = parts.filter(Boolean).join(" · ");
-    const map = h("div", { class: "home-map", hidden: true });
-    replace(box, sections(home), map);
-    mapThumbnail(map, signal).catch((error) => !isAbort(error) && error.name !== "ApiError" && console.error(error));
+    fill(box, home, signal).catch(report);
   };
+  if (early) load(early);
+  replace(root, app.heading("Home", { lead }), scan.node, advice, box);
   let step = status.step;
   const again = () => {
     if (app.status.step === step) return;
@@ -41,35 +46,56 @@ export async function show(root, _params, app) {
     replace(advice, nextStep(app));
   };
   app.events.addEventListener("status", again);
-  await load();
+  if (!early) load(await asked);
   return () => {
     scan.stop();
     app.events.removeEventListener("status", again);
   };
 }
 
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds, null));
+/** A promise of the next frame; a hidden page has none, and does not wait for it. */
+const painted = () => Promise.race([new Promise((done) => requestAnimationFrame(() => setTimeout(done))), pause(250)]);
+const report = (error) => !isAbort(error) && error.name !== "ApiError" && console.error(error);
+
+/** Draw the sections: those on the first screen at once, each other one when the last is painted, then the map. */
+async function fill(box, home, signal) {
+  const draw = sections(home);
+  const first = draw.splice(0, FIRST_SECTIONS);
+  replace(box, ...first.map((one) => one()));
+  for (const one of draw) {
+    await painted();
+    if (signal.aborted) return;
+    box.append(one());
+  }
+  const map = h("div", { class: "home-map", hidden: true });
+  box.append(map);
+  box.removeAttribute("aria-busy");
+  await mapThumbnail(map, signal);
+}
+
+/** Functions that draw the sections that have something. */
 function sections(home) {
   const near = home.for_you.map((one) => one.song);
   const fresh = home.unplayed.map((one) => one.song);
   const recommended = [...home.for_you, ...home.unplayed].filter((one) => one.because);
   const because = new Map(recommended.map((one) => [one.song, one.is_near && one.because]));
-  const songs = (list) => list.map((song) => songTile(song, { queue: list, more: reason(because.get(song)) }));
-  return [
-    section("continue", "Continue", [home.queue && queueTile(home.queue), home.played.map((one) => albumTile(one))]),
-    section("added", "Recently added", home.added.map((one) => albumTile(one)), {
-      href: "#/library/albums?sort=newest",
-    }),
-    section("for-you", because.size ? "For you" : "Played most here", songs(near), { href: "#/for-you" }),
-    section("unplayed", "Never played, close to what you love", songs(fresh)),
-    section("forgotten", "Not heard for a while", songs(home.forgotten)),
+  const albums = (list) => () => list.map((one) => albumTile(one));
+  const songs = (list) => () => list.map((song) => songTile(song, { queue: list, more: reason(because.get(song)) }));
+  const goOn = () => [home.queue && queueTile(home.queue), home.played.map((one) => albumTile(one))].flat();
+  const all = [
+    [home.queue || home.played.length, "continue", "Continue", goOn],
+    [home.added.length, "added", "Recently added", albums(home.added), "#/library/albums?sort=newest"],
+    [near.length, "for-you", because.size ? "For you" : "Played most here", songs(near), "#/for-you"],
+    [fresh.length, "unplayed", "Never played, close to what you love", songs(fresh)],
+    [home.forgotten.length, "forgotten", "Not heard for a while", songs(home.forgotten)],
   ];
+  return all.filter(([has]) => has).map(([, ...one]) => () => section(...one));
 }
 
 const reason = (song) => song && `Like ${titleOf(song)}`;
 
-function section(name, title, tiles, { href } = {}) {
-  const shown = tiles.flat().filter(Boolean);
-  if (!shown.length) return null;
+function section(name, title, tiles, href) {
   return h(
     "section",
     { class: "home-section", id: `home-${name}`, "aria-labelledby": `home-${name}-title` },
@@ -79,7 +105,7 @@ function section(name, title, tiles, { href } = {}) {
       h("h2", { id: `home-${name}-title` }, title),
       href && h("a", { class: "home-all", href, "aria-label": `${title}: show all` }, "Show all", icon("right")),
     ),
-    tileRow(shown, title),
+    tileRow(tiles().filter(Boolean), title),
   );
 }
 
@@ -96,7 +122,7 @@ function queueTile(queue) {
     h(
       "div",
       { class: "tile-cover" },
-      h("a", { href: songHref(song.id), tabindex: "-1", "aria-hidden": true }, cover(song, 180)),
+      h("a", { href: songHref(song.id), tabindex: "-1", "aria-hidden": true }, cover(song, 180, { whenSeen: true })),
       iconButton("play", `Continue the queue${whose}`, start, { class: "tile-play" }),
     ),
     h("a", { class: "tile-name", href: songHref(song.id), title: titleOf(song) }, titleOf(song)),

@@ -6,15 +6,25 @@
 const EDGE_PIXELS = 4; // the room that a focus ring needs at the ends hides nothing
 const STEPS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 
+// one for all rows: it measures them all before it changes one, or each would be laid out by itself
+const sizes = new ResizeObserver((changes) => {
+  const found = changes.map(({ target }) => [target, hiddenEnds(target)]);
+  for (const [node, ends] of found) node.dataset.fade = ends;
+});
+
+function hiddenEnds(node) {
+  const hidden = node.scrollWidth - node.clientWidth;
+  const at = Math.abs(node.scrollLeft); // negative where text runs from right to left
+  return [at > EDGE_PIXELS && "start", at < hidden - EDGE_PIXELS && "end"].filter(Boolean).join(" ");
+}
+
 export function fadeEnds(node) {
   node.classList.add("scroll-row");
   const fade = () => {
-    const hidden = node.scrollWidth - node.clientWidth;
-    const at = Math.abs(node.scrollLeft); // negative where text runs from right to left
-    node.dataset.fade = [at > EDGE_PIXELS && "start", at < hidden - EDGE_PIXELS && "end"].filter(Boolean).join(" ");
+    node.dataset.fade = hiddenEnds(node);
   };
   node.addEventListener("scroll", fade, { passive: true });
-  new ResizeObserver(fade).observe(node);
+  sizes.observe(node);
   return fade;
 }
 
