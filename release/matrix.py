@@ -1,10 +1,11 @@
 """The source tree -> a table of whether its wheel works on each Python here, pinned and newest: `make matrix`.
 
-The wheel is built once. Each cell of the matrix is an interpreter and a choice of versions: those of constraints.txt,
-or the newest that pyproject.toml allows. An interpreter has one environment in an empty folder, with the wheel, wheels
-of its dependencies (never a compiler) and what `FAST_PART` needs; the tests are copied, the source is not. Its second
-cell is the first one upgraded, as a user would: that installs what differs only, and what numba compiled stays. On the
-highest interpreter it is compiled again, so that the newest numba and NumPy compile all of it once.
+The wheel is built once. Each cell of the matrix is an interpreter and a choice of versions: those of
+constraints.txt, or the newest that pyproject.toml allows. An interpreter has one environment in an empty folder,
+with the wheel, wheels of its dependencies (never a compiler) and what `FAST_PART` needs; the tests are copied, the
+source is not. Its second cell is the first one upgraded, as a user would: that installs what differs only, and what
+numba compiled stays. On the highest interpreter it is compiled again, so that the newest numba and NumPy compile
+all of it once.
 """
 
 import argparse
