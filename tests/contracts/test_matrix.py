@@ -66,8 +66,8 @@ def environment(tmp_path):
 
     def make(versions, test_code):
         answer = f"""case "$*" in
-*pytest*) echo "7 passed"; exit {test_code};;
 *"-m pip"*) echo "$*" >> {tmp_path}/asked;;
+*"-m pytest"*) echo "7 passed"; exit {test_code};;
 *) echo '{json.dumps(versions)}';;
 esac"""
         program(tmp_path / "venv" / "bin", "python", answer)

@@ -103,6 +103,25 @@ def test_a_history_of_which_nothing_is_here_says_so_with_names_and_is_removed(se
     assert len(library.listens()) == 1
 
 
+def test_a_history_that_is_removed_while_the_page_is_drawn_anew_is_gone_from_it(server, visit, tmp_path):
+    library, address = server
+    (tmp_path / "strange.csv").write_text(ZERO)
+    library.import_listens(tmp_path / "strange.csv")
+    page = visit(address, "#/settings")
+    rows = page.locator("#histories .settings-row")
+    expect(rows).to_have_count(2)
+    page.evaluate("document.getElementById('histories').dataset.visit = 'first'")
+    held = []
+    page.route("**/api/v1/status", lambda route: held.append(route))
+    page.evaluate("location.hash = '#/settings?section=histories'")
+    until(page, lambda: held)
+    page.get_by_role("button", name="Remove strange.csv").click()
+    page.unroute("**/api/v1/status")  # what is held goes on
+    expect(page.locator("#histories:not([data-visit]) .settings-row")).to_have_count(2)
+    answer(page, "Remove history")
+    expect(rows).to_have_count(1)
+
+
 def test_two_models_are_seen_side_by_side_and_one_is_removed(server, visit):
     library, address = server
     page = visit(address, "#/settings?section=models")

@@ -24,12 +24,16 @@ const PHONE = { name: "phone", title: "Phone and players", icon: "phone", make: 
 const ACCOUNT = { name: "account", title: "Account", icon: "person", make: accountSection };
 const OWN_HISTORIES = { ...SERVICE[1], title: "Your listening histories" };
 
+const loaders = new Map(); // name of a section -> loads it again, where it was drawn last
+
+/** Load a section again. What asks may have been drawn by an earlier visit, which a question or a job outlives. */
+const reloadSection = (name) => loaders.get(name)?.();
+
 export async function show(root, params, page) {
   page.title("Settings");
-  const loaders = new Map(); // name of a section -> loads it again
   const app = Object.create(page, {
     signal: { value: page.signal }, // of this visit, also after it
-    reloadSection: { value: (name) => loaders.get(name)?.() },
+    reloadSection: { value: reloadSection },
   });
   const status = await app.refreshStatus();
   if (app.signal.aborted) return;
@@ -47,14 +51,14 @@ export async function show(root, params, page) {
       "div",
       { class: "settings" },
       index(groups),
-      h("div", { class: "settings-groups" }, groups.map(group(app, loaders))),
+      h("div", { class: "settings-groups" }, groups.map(group(app))),
     ),
   );
   const wanted = params.query.get("section");
   if (wanted) goToLoaded(wanted, root, app.signal);
 }
 
-const group = (app, loaders) => (one) =>
+const group = (app) => (one) =>
   h(
     "section",
     { class: "settings-group", "aria-label": one.title },
@@ -64,24 +68,27 @@ const group = (app, loaders) => (one) =>
       h("h2", {}, one.title),
       one.words && h("p", { class: "muted small-text" }, one.words),
     ),
-    one.sections.map((section) => frame(app, section, loaders)),
+    one.sections.map((section) => frame(app, section)),
   );
 
 /** The frame of a section; it shows what is missing if the section cannot be loaded, and loads it again. */
-function frame(app, { name, title, icon: picture, make }, loaders) {
+function frame(app, { name, title, icon: picture, make }) {
   const id = `settings-${name}`;
   const body = h("div", { class: "settings-body" });
+  let latest = 0; // of the loads, which may end in another order than they began
   const load = async () => {
+    const mine = ++latest;
+    const isLate = () => app.signal.aborted || mine !== latest;
     body.setAttribute("aria-busy", "true");
     if (!body.childElementCount) replace(body, h("div", { class: "skeleton settings-wait" }));
     try {
-      const content = await make(app, load);
-      if (app.signal.aborted) return;
+      const content = await make(app, () => reloadSection(name));
+      if (isLate()) return;
       const isHere = body.contains(document.activeElement);
       replace(body, content);
       if (isHere) section.focus({ preventScroll: true }); // what was pressed may be gone
     } catch (error) {
-      if (app.signal.aborted) return;
+      if (isLate()) return;
       if (error?.name !== "ApiError") console.error(error);
       const words = h("p", {}, error?.detail || "This cannot be shown right now.");
       const again = button("Try again", load, { class: "button quiet small" });
