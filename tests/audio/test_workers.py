@@ -243,3 +243,25 @@ def test_a_file_that_takes_more_memory_than_it_may_is_its_own_error_and_the_othe
 def test_no_files_start_no_process(tricks, monkeypatch):
     monkeypatch.setattr("nearsong.audio.workers.pebble.ProcessPool", None)
     assert list(map_audio_files(tricks.trick, [])) == []
+
+
+INTERRUPTED = """
+import os, signal, threading
+from nearsong.audio import load_frames
+from nearsong.audio.workers import AudioWorkers
+
+signal.signal(signal.SIGINT, lambda *received: None)
+with AudioWorkers(load_frames) as workers:
+    warming = threading.Thread(target=workers.warm)
+    warming.start()
+    while warming.is_alive():
+        os.killpg(0, signal.SIGINT)  # what Ctrl-C in a terminal does
+        warming.join(0.02)
+"""
+
+
+def test_ctrl_c_while_a_thread_starts_the_workers_is_for_their_parent_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, start_new_session=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import chain, islice
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, Generic, Self, TypeVar
 
 import pebble
@@ -267,6 +267,7 @@ def _process_context() -> Any:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers"])
+    resource_tracker.ensure_running()  # the server would start it, and it unblocks Ctrl-C for its thread
     with _interrupts_ignored():  # Ctrl-C is for this process; the server and its children inherit that they ignore it
         forkserver.ensure_running()
     return context

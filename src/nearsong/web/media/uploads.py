@@ -90,7 +90,8 @@ class Uploads:
 
     def warm(self) -> None:
         """Start the workers, so that the first file does not wait for them."""
-        with contextlib.suppress(NearsongError):  # they may be closed meanwhile
+        # they may be closed meanwhile; if they cannot be started, the first file says so
+        with contextlib.suppress(NearsongError, RuntimeError, OSError):
             self._workers.warm()
 
     @property
