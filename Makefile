@@ -15,7 +15,7 @@ LISTENS ?=
 # Each process would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test checks compiled weights clients lint types docs bench torture release matrix size python audit deploy-check clean
+.PHONY: demo serve test checks compiled weights clients lint types docs bench torture release matrix story size python audit deploy-check clean
 
 # All commands once, on synthesised music, or: make demo MUSIC=dir LISTENS=file
 demo: $(VENV)/base
@@ -31,6 +31,10 @@ serve: $(VENV)/base
 test: $(VENV)/dev
 	@$(MAKE) --no-print-directory -j 2 checks
 	nice -n 18 $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 15
+
+# The month of five households whole, which takes five minutes; `make test` tells two of them.
+story: $(VENV)/dev
+	NEARSONG_STORY=whole $(BIN)/python -m pytest -q tests/story/test_month.py
 
 # What comes before the tests, two at a time: mypy uses one core, so the other one compiles.
 checks: lint compiled types weights clients

@@ -149,6 +149,17 @@ def test_a_saved_playlist_is_there_for_everybody_until_it_is_deleted(made, visit
     assert saved not in [one["id"] for one in ask(served, "/playlists")]
 
 
+def test_a_saved_playlist_shows_its_songs_first_and_its_settings_when_asked_for(made, visit, served):
+    saved = save(made, "To listen to")
+    page = visit(served, f"#/playlists/{saved}")
+    expect(page.locator(LIST).first).to_be_visible()
+    expect(page.locator("#make-playlist")).to_be_hidden()
+    page.get_by_text("Make another one from songs and settings").click()
+    expect(page.locator("#make-playlist")).to_be_visible()
+    songs, settings = (page.locator(part).bounding_box() for part in (".result", ".recipe"))
+    assert songs["y"] < settings["y"]
+
+
 def test_songs_and_albums_are_added_to_a_saved_playlist_once_unless_asked_again(made, served):
     saved, wanted = save(made, "To grow"), ids(rows(made, LIST))
     made.goto(f"{served}/#/library")

@@ -7,15 +7,15 @@ from browsing import LONG, ask, remember, rows
 from nearsong.library import Library
 
 NAMES = {
-    "random": "Chance",
+    "random": "Random order",
     "popularity": "Popularity",
     "native": "Sound alone",
     "active": "Model in use",
-    "paper": "Paper: PPK + MLR",
-    "mlr": "All encoders + MLR",
-    "listener_space": "Listener space",
-    "combined": "Combined",
-    "learned": "Learned, best method",
+    "paper": "The paper's method",
+    "mlr": "The paper's method, more of the sound",
+    "listener_space": "Predicted listeners",
+    "combined": "Both together",
+    "learned": "Learned, chosen beforehand",
     "ceiling": "Listeners themselves",
 }
 

@@ -17,6 +17,7 @@ import { emptyLibrary } from "./library/empty.js";
 const IDLE_MILLISECONDS = 350; // without a change before the playlist is generated again
 const RELATIVE = ["m3u8", "pls"]; // formats whose paths can be relative to the music folder
 const DIALS = ["length", "artist_gap", "diversity", "drift", "adventurousness"];
+const MAKE_ANEW = "Make another one from songs and settings";
 const SETTINGS = ["mode", "seeds", "from", "to", "filters", ...DIALS]; // what a generated playlist depends on
 
 export async function show(root, params, app) {
@@ -39,8 +40,10 @@ export async function show(root, params, app) {
   });
   const saved = savedLists(view);
   const result = resultBox(view);
-  const bench = h("div", { class: "workbench" }, form.node, result.node);
-  const sides = sideSwitch(bench);
+  const isOpened = draft.state.saved !== null; // a saved playlist is for its songs; its settings come after them
+  const fold = h("details", { class: "recipe-fold", open: !isOpened }, h("summary", {}, MAKE_ANEW), form.node);
+  const bench = h("div", { class: `workbench ${isOpened ? "is-opened" : ""}` }, fold, result.node);
+  const sides = sideSwitch(bench, fold);
   view.sync = () => {
     form.sync();
     saved.sync();
@@ -73,12 +76,17 @@ export async function show(root, params, app) {
 }
 
 /** On narrow screens: switches between settings and songs. */
-function sideSwitch(bench) {
+function sideSwitch(bench, fold) {
   const words = { recipe: "Settings", songs: "Songs" };
   const buttons = Object.keys(words).map((side) =>
-    h("button", { type: "button", id: `side-${side}`, on: { click: () => set(side) } }, words[side]),
+    h("button", { type: "button", id: `side-${side}`, on: { click: () => choose(side) } }, words[side]),
   );
   const node = h("div", { class: "workbench-switch segmented", role: "group", "aria-label": "View" }, buttons);
+
+  function choose(side) {
+    if (side === "recipe") fold.open = true;
+    set(side);
+  }
 
   function set(side) {
     bench.dataset.shown = side;

@@ -11,7 +11,7 @@ import { modes, seeds, walk } from "./seeds.js";
 const DIALS = {
   diversity: {
     label: "Variety",
-    low: "Familiar",
+    low: "Alike",
     high: "Varied",
     words: ["Most similar only", "Mostly similar", "Balanced", "Varied", "Very varied"],
   },

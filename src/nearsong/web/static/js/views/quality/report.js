@@ -82,7 +82,7 @@ export function pictures(report) {
     h(
       "div",
       {},
-      h("h2", { id: "methods-title" }, "Compared with simpler methods"),
+      h("h2", { id: "methods-title" }, "Compared with other methods"),
       h("p", { class: "muted" }, "Dots are averages, lines 95% confidence intervals."),
     ),
     h("div", { class: "quality-panels" }, panels.map(figure)),

@@ -3,21 +3,21 @@
 import { count, number } from "../../core/format.js";
 
 export const NAMES = {
-  random: "Chance",
+  random: "Random order",
   popularity: "Popularity",
   native: "Sound alone",
   imported: "Imported model",
   active: "Model in use",
-  paper: "Paper: PPK + MLR",
-  mlr: "All encoders + MLR",
-  listener_space: "Listener space",
-  combined: "Combined",
-  learned: "Learned, best method",
+  paper: "The paper's method",
+  mlr: "The paper's method, more of the sound",
+  listener_space: "Predicted listeners",
+  combined: "Both together",
+  learned: "Learned, chosen beforehand",
   ceiling: "Listeners themselves",
 };
 
 export const MEANINGS = {
-  random: "Random order.",
+  random: "As drawn by lot; chance gives 50 on average.",
   popularity: "The most popular artists first, whatever the song.",
   native: "Similar sound, without training.",
   imported: "A model that was trained elsewhere, scored here.",
@@ -25,8 +25,10 @@ export const MEANINGS = {
   paper: "Codewords, weighted so that songs with the same listeners are near.",
   mlr: "The same, with everything that is heard of a song.",
   listener_space: "Where the listeners of a song would put it, predicted from its sound.",
-  combined: "The listener space with the weights of MLR added.",
-  learned: "In each test, the method that was best on other artists.",
+  combined: "Predicted listeners and the paper's weights.",
+  learned:
+    "In each test the learned method that was best on other artists. Which one is best on these is known only " +
+    "afterwards, so one of them may be above it.",
   ceiling: "Half of the listeners predict the other half.",
 };
 

@@ -104,7 +104,7 @@ function distance(parts) {
   return h(
     "div",
     { class: "why-part" },
-    h("h3", {}, "What their distance is made of"),
+    h("h3", {}, "What sets them apart"),
     h("dl", {}, parts.kinds.map(line)),
     total > 0 &&
       parts.aspects.length > 1 &&
