@@ -1,12 +1,13 @@
 """Home, albums and artists in a real browser: a compilation is one album, and everything can be played from there."""
 
 import shutil
+import time
 
 import pytest
 from playwright.sync_api import expect
 
 import music_library
-from browsing import READY, ask, ids, rows, serious, titles, too_wide
+from browsing import READY, ask, ids, rows, serious, titles, too_wide, until
 from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
 
@@ -87,6 +88,22 @@ def test_an_artist_of_a_compilation_has_a_page_and_leads_to_artists_who_sound_al
     page.get_by_role("button", name="Start radio").click()
     expect(page.locator("#player-title")).to_be_visible()
     assert ids(rows(page, "#artist-songs"))
+
+
+def test_an_artist_page_lists_all_songs_the_most_played_first_then_by_album(scanned_file, serving, visit, tmp_path):
+    shutil.copy(scanned_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library, serving(library) as address:
+        artist = ask(address, "/artists")["items"][0]["id"]
+        songs = [song["id"] for song in ask(address, f"/artists/{artist}")["songs"]]
+        assert len(songs) > 1
+        page = visit(address, f"#/artist/{artist}")
+        expect(page.locator("#artist-albums")).to_be_visible()
+        assert ids(rows(page, "#artist-songs")) == songs  # nobody has played one
+        library.play_log.record(songs[-1], "me", time.time() - 3600)
+        until(page, lambda: ask(address, f"/artists/{artist}")["top_songs"])
+        page.reload()
+        expect(page.locator("#artist-songs")).to_contain_text("1 play")
+        assert ids(rows(page, "#artist-songs")) == [songs[-1], *songs[:-1]]
 
 
 def test_albums_are_found_sorted_and_played_from_the_grid(visit, with_compilation):
