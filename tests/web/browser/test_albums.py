@@ -1,6 +1,7 @@
 """Home, albums and artists in a real browser: a compilation is one album, and everything can be played from there."""
 
 import shutil
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -87,6 +88,21 @@ def test_an_artist_of_a_compilation_has_a_page_and_leads_to_artists_who_sound_al
     page.get_by_role("button", name="Start radio").click()
     expect(page.locator("#player-title")).to_be_visible()
     assert ids(rows(page, "#artist-songs"))
+
+
+def test_an_artist_page_lists_all_songs_the_most_played_first_then_by_album(scanned_file, serving, visit, tmp_path):
+    shutil.copy(scanned_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        played = max(library.songs(), key=lambda song: (song.artist, song.title))  # the last of its artist
+        library.play_log.record(played.id, "me", time.time() - 3600)
+        with serving(library) as address:
+            for artist in (one["id"] for one in ask(address, "/artists")["items"]):
+                songs = [song["id"] for song in ask(address, f"/artists/{artist}")["songs"]]
+                assert len(songs) > 1
+                page = visit(address, f"#/artist/{artist}")
+                expect(rows(page, "#artist-songs")).to_have_count(len(songs))
+                expect(page.locator("#artist-songs .song-row", has_text="1 play")).to_have_count(played.id in songs)
+                assert ids(rows(page, "#artist-songs")) == sorted(songs, key=lambda song: song != played.id)
 
 
 def test_albums_are_found_sorted_and_played_from_the_grid(visit, with_compilation):

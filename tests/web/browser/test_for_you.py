@@ -74,8 +74,20 @@ def test_songs_for_the_listener_say_why_and_can_be_played_hidden_and_refused(lis
 
 def test_who_has_played_nothing_is_told_how_to_begin(own_server, visit):
     page = visit(own_server, "#/for-you")
-    expect(page.locator("#for-you-lead")).to_contain_text("To start with, songs that others play.")
+    expect(page.locator("#for-you-lead")).to_contain_text(ask(own_server, "/for-you", n=50)["notes"][0])
     expect(rows(page, LIST).first.locator(".because")).to_have_count(0)
+    page.locator("#for-you-lead").get_by_role("link", name="import your listening history").click()
+    expect(page.locator("#settings-histories h3")).to_be_in_viewport()
+    assert page.url.endswith("#/settings?section=histories")
+
+
+def test_who_has_only_skipped_is_told_that_the_songs_are_unlike_those(trained_file, serving, visit, tmp_path):
+    shutil.copy(trained_file, tmp_path / "library.sqlite")
+    with Library.open(tmp_path / "library.sqlite") as library, serving(library) as address:
+        library.reactions.skip(1, "me", time.time() - 3600)
+        page = visit(address, "#/for-you")
+        expect(page.locator("#for-you-lead")).to_contain_text("only skipped songs")
+        expect(page.locator("#for-you-lead")).not_to_contain_text("songs that others play")
 
 
 def test_a_radio_follows_hearts_and_skips_and_survives_a_reload(long_server, visit):

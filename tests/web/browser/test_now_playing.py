@@ -39,7 +39,9 @@ def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(vis
     until(page, lambda: queued(page) == ["Part 1", "Part 2", "Part 3"])
     page.locator("#next").click()
     expect(panel.locator(".queue-row")).to_have_count(2)
-    panel.get_by_role("button", name="Save").click()  # what was played, too
+    expect(panel.locator(".queue-sum").first).to_contain_text("1 song to come, ")
+    panel.get_by_role("button", name="Save").click()
+    expect(panel.get_by_role("button", name="Save 3 songs, with those played")).to_be_visible()
     page.keyboard.type("Three parts")
     assert serious(page) == []
     page.keyboard.press("Enter")

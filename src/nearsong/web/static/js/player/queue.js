@@ -57,6 +57,7 @@ const parts = {
   list: h("ol", { class: "queue-list", role: "list", tabindex: "0", "aria-label": "Queue" }),
   more: h("p", { class: "muted small-text queue-sum" }),
   name: h("input", { class: "input", id: "queue-name", type: "text", maxlength: 200, dir: "auto" }),
+  submit: h("button", { class: "button small", type: "submit" }),
 };
 parts.save = button("Save", openForm, {
   class: "button plain small",
@@ -76,7 +77,7 @@ parts.form = h(
   h(
     "div",
     { class: "cluster" },
-    h("button", { class: "button small", type: "submit" }, "Save playlist"),
+    parts.submit,
     button("Cancel", () => closeForm(true), { class: "button plain small" }),
   ),
 );
@@ -135,12 +136,15 @@ function closeForm(back = false) {
   if (back) parts.save.focus();
 }
 
+/** What is saved: all songs of the queue, those that were played too, but no uploaded files. */
+const savedSongs = () => player.queue.filter((song) => !song.src).slice(0, MAX_PLAYLIST);
+
 async function saveQueue(event) {
   event.preventDefault();
-  const songs = player.queue.filter((song) => !song.src);
+  const songs = savedSongs();
   const name = parts.name.value.trim() || "Queue";
   try {
-    const saved = await post("/playlists", { name, songs: songs.slice(0, MAX_PLAYLIST).map((song) => song.id) });
+    const saved = await post("/playlists", { name, songs: songs.map((song) => song.id) });
     closeForm(true);
     const show = () => {
       location.hash = `#/playlists/${Number(saved.id)}`;
@@ -264,7 +268,9 @@ function draw() {
   if (!radio.on) parts.radio.remove();
   else if (!parts.radio.isConnected) panel.firstElementChild.after(parts.radio);
   parts.radioName.textContent = radio.name;
-  parts.sum.textContent = after.length ? `${count(after.length, "song")}, ${longTime(seconds)}` : none;
+  parts.sum.textContent = after.length ? `${count(after.length, "song")} to come, ${longTime(seconds)}` : none;
+  const played = player.index > 0 ? ", with those played" : "";
+  parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
   parts.clear.hidden = !after.length;
   parts.more.hidden = left <= 0;
   parts.more.textContent = left > 0 ? `and ${count(left, "more song")}` : "";

@@ -1,7 +1,7 @@
-// An artist: albums, albums of others that they are on, the songs played most, and artists who sound alike.
+// An artist: songs, albums, albums of others that they are on, and artists who sound alike.
 
 import { get } from "../core/api.js";
-import { replace } from "../core/dom.js";
+import { button, h, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { replaceAddress } from "../core/scroll_memory.js";
 import { albumHead, albumSection, playButtons } from "../albums/head.js";
@@ -9,7 +9,7 @@ import { albumTile, artistTile, tileGrid, tileRow } from "../albums/tiles.js";
 import { artistHref, artistSource } from "../songs/links.js";
 import { songList } from "../songs/list.js";
 
-const MAX_LISTED_SONGS = 50;
+const FIRST_SONGS = 10; // shown before all are asked for, so that the albums are in sight
 
 export async function show(root, { id }, app) {
   const isSong = typeof id === "number"; // the artist of a song
@@ -60,15 +60,18 @@ export async function show(root, { id }, app) {
 
 const lineOf = (album) => [album.year, count(album.song_count, "song")].filter(Boolean).join(" · ");
 
-/** The songs played most; without any, all songs of an artist who has no album of their own. */
+/** Their songs: the most played first, those that nobody played by album. */
 function songsOf(artist) {
-  const played = artist.top_songs.length > 0;
-  const songs = played ? artist.top_songs : artist.albums.length ? [] : artist.songs.slice(0, MAX_LISTED_SONGS);
+  const songs = [...artist.songs].sort((one, other) => other.plays - one.plays);
   if (!songs.length) return null;
-  const title = played ? "Most played" : "Songs";
-  const list = songList(songs, {
-    label: title,
-    row: (song) => ({ details: true, note: played ? count(song.plays, "play") : null }),
-  });
-  return albumSection(title, list, "artist-songs");
+  const row = (song) => ({ details: true, note: song.plays > 0 ? count(song.plays, "play") : null });
+  const listOf = (shown) => songList(shown, { label: "Songs", row, queue: songs, from: artistSource(artist) });
+  const box = h("div", {}, listOf(songs.slice(0, FIRST_SONGS)));
+  const all = () => {
+    replace(box, listOf(songs));
+    box.querySelectorAll(".row-play")[FIRST_SONGS].focus({ preventScroll: true }); // the button is gone
+  };
+  if (songs.length > FIRST_SONGS)
+    box.append(button(`Show all ${count(songs.length, "song")}`, all, { class: "button plain small" }));
+  return albumSection("Songs", box, "artist-songs");
 }

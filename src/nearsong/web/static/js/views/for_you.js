@@ -15,6 +15,7 @@ import { emptyLibrary } from "./library/empty.js";
 const N_SONGS = 50;
 const MAX_ASKED = 500; // limit of the API
 const N_SEEDS = 5; // songs that a radio of the list starts from
+const HISTORIES = "#/settings?section=histories"; // where a listening history is imported
 const HIDDEN = "nearsong.hidden";
 const MAX_HIDDEN = 400;
 const CHIPS = { include_played: "Include songs I know", one_per_artist: "One song per artist" };
@@ -77,7 +78,7 @@ async function draw(view) {
   const shown = found.songs.filter((one) => !hidden.has(one.song.id)).slice(0, N_SONGS);
   state.songs = shown.map((one) => one.song);
   for (const one of view.buttons) one.disabled = !shown.length;
-  view.lead.textContent = shown.some((one) => one.because) ? wordsFor(found) : shown.length ? START : LEAD;
+  replace(view.lead, shown.some((one) => one.because) ? wordsFor(found) : shown.length ? start(found) : LEAD);
   const why = new Map(shown.map((one) => [one.song, one.is_near && one.because]));
   const list = songList(state.songs, {
     label: "Songs for you",
@@ -97,9 +98,12 @@ async function draw(view) {
 
 const LEAD = "Songs near what you play.";
 
-const START =
-  "To start with, songs that others play. Play some, give hearts, or import your listening history under Quality: " +
-  "then this list is about you.";
+/** Nothing is liked yet: the service says what the songs are instead, the page how to change that. */
+const start = ({ notes }) => [
+  `${notes[0] ?? "To start with, songs that others play."} Play some, give hearts, or `,
+  h("a", { href: HISTORIES }, "import your listening history"),
+  ": then this list is about you.",
+];
 
 const wordsFor = ({ plays }) =>
   plays
@@ -123,7 +127,7 @@ function nothing({ plays }) {
       "div",
       { class: "cluster" },
       h("a", { class: "button quiet", href: "#/library" }, icon("library"), "Browse the library"),
-      h("a", { class: "button quiet", href: "#/quality" }, icon("upload"), "Import a history"),
+      h("a", { class: "button quiet", href: HISTORIES }, icon("upload"), "Import a history"),
     ),
   );
 }
