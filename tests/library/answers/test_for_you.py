@@ -99,6 +99,32 @@ def test_a_skip_leaves_out_the_song_and_pushes_its_neighbours_down(library):
     assert wins[1] < wins[0]
 
 
+def test_skips_never_outweigh_what_is_loved(library, tmp_path):
+    """However often a song next to the loved one is skipped, and whoever listens."""
+    loved, skipped = songs_of(library, "jazz")[:2]
+    library.reactions.heart([loved.id], "ann")
+    for _ in range(5):
+        library.reactions.skip(skipped.id, "ann")
+    for n_listeners in (0, 140):
+        if n_listeners:
+            write_crowd(library, tmp_path, n_listeners)
+        answer = library.for_you("ann", 5)
+        assert set(styles(answer)) <= {"jazz", "folk"}, n_listeners  # the crowd plays these two together
+        assert {one.because for one in answer.songs} == {loved}
+        assert answer.notes == []
+    assert "jazz" in styles(answer)
+
+
+def test_a_loved_song_stays_liked_though_it_is_skipped(library):
+    loved = songs_of(library, "jazz")[0]
+    library.reactions.heart([loved.id], "ann")
+    for _ in range(3):
+        library.reactions.skip(loved.id, "ann")
+    answer = library.for_you("ann", 5)
+    assert styles(answer) == ["jazz"] * 5
+    assert all(one.because == loved and one.is_near for one in answer.songs)
+
+
 def test_a_heart_draws_like_plays_do_also_of_an_artist_or_an_album(library):
     shot = library.snapshot()
     metal = songs_of(library, "metal")[0]

@@ -24,6 +24,7 @@ from nearsong.recommendation import (
     strongest_rows,
     taste_scores,
     typical_squared_distance,
+    without_disliked,
 )
 from nearsong.types import FloatArray
 
@@ -124,10 +125,14 @@ class Recommender:
             return scores, taste, points
         listening, column = found
         has_artist = self.space.artists >= 0
-        weights = np.bincount(self.space.artists[has_artist], known.weights[has_artist], len(column))
-        of_columns = np.zeros(len(listening.n_listeners))
-        of_columns[column[column >= 0]] = weights[column >= 0]
-        by_column = np.append(listening.scores(of_columns), 0.0)
+        of_artists = self.space.artists[has_artist]
+        both = []
+        for weights in (np.maximum(known.weights, 0), np.maximum(-known.weights, 0)):
+            of_columns = np.zeros(len(listening.n_listeners))
+            of_columns[column[column >= 0]] = np.bincount(of_artists, weights[has_artist], len(column))[column >= 0]
+            both.append(listening.scores(of_columns))
+        liked, disliked = both
+        by_column = np.append(without_disliked(liked, disliked) if (known.weights > 0).any() else -disliked, 0.0)
         enough = np.append(listening.n_listeners >= MIN_ARTIST_LISTENERS, False)
         song_column = np.where(has_artist, column[self.space.artists], -1)
         return blended_scores(scores, by_column[song_column], enough[song_column], ranked), taste, points
