@@ -53,7 +53,17 @@ def test_a_listener_of_whom_nothing_is_known_is_named_with_those_nearby(nearsong
     assert (result.returncode, result.stdout) == (2, "")
     assert "nothing is known of a listener called 'Ana'; did you mean Anna?" in result.stderr
     result = nearsong("radio", 1, "--for", "somebody else", library=library)
-    assert "nothing is known of a listener called 'somebody else'; import a listening history" in result.stderr
+    assert "nothing is known of a listener called 'somebody else'; this library has" in result.stderr
+    assert "ask for one of them" in result.stderr
+
+
+def test_who_has_done_nothing_yet_is_told_whom_else_to_ask_for(nearsong, library):
+    result = nearsong("for", "me", "-n", 2, library=library)
+    assert result.returncode == 0
+    assert "Nothing that you played is known yet" in result.stdout
+    assert "This library has" in result.stdout
+    assert "Anna" in result.stdout
+    assert "import a listening history" not in result.stdout
 
 
 def test_a_listener_who_has_played_nothing_is_told_so(nearsong, library):

@@ -52,6 +52,8 @@ def for_(
     """
     with open_library(library) as lib:
         found = lib.for_you(lib.accounts.find(user), n, filters, include_played=include_played)
+        is_unknown = not found.n_plays and all(one.because is None for one in found.songs)
+        others = lib.accounts.others_in_words(found.listener) if is_unknown else ""
     title = f"For {found.listener}"
     if out_file is not None and wrote_only(out_file, [one.song for one in found.songs], title):
         return
@@ -62,7 +64,7 @@ def for_(
         return
     words = f"{title}, from {count(found.n_plays, 'play')}" if found.n_plays else title
     _print_songs(words, found.songs, "because of")
-    for note in found.notes:
+    for note in [*found.notes, f"{others[:1].upper()}{others[1:]}"] if others else found.notes:
         print_line(output(), note)
     if out_file is not None:
         print_line(output(), f"Written: {out_file}")

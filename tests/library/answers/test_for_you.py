@@ -179,10 +179,22 @@ def test_somebody_who_played_nothing_gets_what_everybody_plays_and_is_told(libra
     popular = songs_of(library, "metal")[3]
     play(library, [popular], "ann")
     library.play_log.update_history()
-    answer = library.for_you("new", 3)
+    answer = library.for_you("new", 1)
     assert [one.song for one in answer.songs] == [popular]
     assert answer.songs[0].because is None
     assert "played most here" in answer.notes[0]
+
+
+def test_where_histories_name_only_artists_somebody_new_gets_songs_of_those_with_most_listeners(library, tmp_path):
+    first, second = songs_of(library, "folk")[0].artist, songs_of(library, "metal")[0].artist
+    rows = [f"a,{first},20", f"b,{first},20", f"c,{first},20", f"c,{second},20", f"d,{second},20"]
+    (tmp_path / "plays.csv").write_text("\n".join(["user,artist,plays", *rows, ""]))
+    library.import_listens(tmp_path / "plays.csv")
+    answer = library.for_you("new", 100)
+    artists = [one.song.artist for one in answer.songs]
+    assert artists[0] == first
+    assert set(artists) == {first, second}
+    assert "artists that most people here listen to" in answer.notes[0]
 
 
 def test_filters_and_artists_limit_what_is_recommended(library):

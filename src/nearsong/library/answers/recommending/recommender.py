@@ -93,6 +93,14 @@ class Recommender:
         is_there[self.recordings[songs]] = True
         return is_there[self.recordings]
 
+    def artist_listeners(self) -> FloatArray:
+        """Return how many listeners the artist of each song has, (n_songs,)."""
+        listeners, artists = self._listeners(), self.space.artists
+        keys = [key for key, number in self.space.artist_numbers.items() if number >= 0]
+        n_listeners = np.append(np.bincount(listeners.plays.indices, minlength=listeners.plays.shape[1]), 0)
+        of_artists = np.append(n_listeners[listeners.columns(keys)], 0)  # the last is for songs without an artist
+        return of_artists[artists].astype(np.float64)
+
     def known_songs(self, listener: str, at: float, worth: Worth) -> KnownSongs:
         """Return what a listener thinks of the songs, with all that was recorded until now.
 
