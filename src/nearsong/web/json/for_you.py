@@ -33,8 +33,6 @@ class ForYouOut(BaseModel):
 
     listener: str
     plays: int = Field(description="Plays of the listener that they are chosen by; without any, by what others play.")
-        description="Plays of the listener that they are chosen by; without any, songs are what others play."
-    )
     songs: list[RecommendationOut]
     notes: list[str] = Field(description="What limits the answer, in words.")
 
