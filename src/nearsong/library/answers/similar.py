@@ -87,7 +87,11 @@ def run_queries(space: Space, queries: Sequence[Query], plays: "PlayCounts | Non
                 search.take_pushed()
             elif search.masked:
                 search.take(*space.index.nearest(search.embeddings, search.k, allowed=search.allowed))
-    answers = [search.answer() for search in searches]
+    return _scored(space, [search.answer() for search in searches])
+
+
+def _scored(space: Space, answers: Sequence[Sequence[tuple[Song, float]]]) -> list[list[Neighbour]]:
+    """Return songs and distances as neighbours, calibrated together."""
     distances_of_all = [distance for answer in answers for _, distance in answer]
     similarities = space.calibration.similarity(distances_of_all)
     closeness = space.calibration.closeness(similarities).tolist()
