@@ -108,3 +108,12 @@ def test_similar_songs_stay_away_from_minus_seeds(nearsong, library, snapshot):
     assert answer["not"] == [snapshot.song(9).name]
     result = nearsong("similar", 1, "--not", 9, "--not", 3, library=library)
     assert f"not to {snapshot.song(9).name} +" in " ".join(result.stdout.split())
+
+
+def test_a_radio_starts_from_an_artist_by_name_and_names_its_one_seed_only_in_the_title(nearsong, library, snapshot):
+    artist = snapshot.song(1).artist
+    result = nearsong("radio", artist, "-n", 3, library=library)
+    assert result.returncode == 0
+    assert f"Radio: {artist}" in result.stdout
+    assert nearsong("playlist", artist, "-n", 4, library=library).returncode == 0
+    assert "after" not in nearsong("radio", 1, "-n", 3, library=library).stdout
