@@ -101,3 +101,16 @@ def test_after_an_error_the_file_is_unchanged_and_nothing_is_left(tmp_path):
         write()
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["report.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_regular_file_is_never_replaced(tmp_path):
+    """A pipe stands for devices and sockets: root could replace them by a file."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "folder", "link"):
+        with pytest.raises(FileExistsError, match="not a regular file"), atomic_path(tmp_path / name):
+            pass
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link", "pipe"]

@@ -44,7 +44,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the folder or the disk cannot be written, or another program replaced the new file.
+        If the folder or the disk cannot be written, another program replaced the new file, or there is something at
+        the path that is no regular file.
     ValueError
         If the path contains a null byte.
     """
@@ -81,6 +82,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _new_file(path: str | os.PathLike[str]) -> Iterator[tuple[Path, BinaryIO]]:
     target = Path(os.path.realpath(path))
+    _check_replaceable(target)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{UNFINISHED_SUFFIX}")
     # meanwhile it is readable for nobody who cannot read what it replaces
     mode = 0o600 if target.exists() else 0o666
@@ -92,6 +94,7 @@ def _new_file(path: str | os.PathLike[str]) -> Iterator[tuple[Path, BinaryIO]]:
             os.fsync(file.fileno())
             if not os.path.samestat(os.lstat(temporary), os.fstat(file.fileno())):
                 raise FileExistsError(errno.EEXIST, "another program replaced the unfinished file", str(temporary))
+            _check_replaceable(target)
             if target.exists():
                 os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             if os.name != "posix":
@@ -101,6 +104,17 @@ def _new_file(path: str | os.PathLike[str]) -> Iterator[tuple[Path, BinaryIO]]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
     _sync_folder(target.parent)
+
+
+def _check_replaceable(target: Path) -> None:
+    """Raise for a device, pipe, socket or folder, which root would replace by a file."""
+    if not is_replaceable(target):
+        raise FileExistsError(errno.EEXIST, "not a regular file, so that nothing may replace it", str(target))
+
+
+def is_replaceable(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path, or what it links to, is a regular file or nothing yet."""
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def _sync_folder(folder: Path) -> None:

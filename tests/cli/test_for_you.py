@@ -53,7 +53,17 @@ def test_a_listener_of_whom_nothing_is_known_is_named_with_those_nearby(nearsong
     assert (result.returncode, result.stdout) == (2, "")
     assert "nothing is known of a listener called 'Ana'; did you mean Anna?" in result.stderr
     result = nearsong("radio", 1, "--for", "somebody else", library=library)
-    assert "nothing is known of a listener called 'somebody else'; import a listening history" in result.stderr
+    assert "nothing is known of a listener called 'somebody else'; this library has" in result.stderr
+    assert "ask for one of them" in result.stderr
+
+
+def test_who_has_done_nothing_yet_is_told_whom_else_to_ask_for(nearsong, library):
+    result = nearsong("for", "me", "-n", 2, library=library)
+    assert result.returncode == 0
+    assert "Nothing that you played is known yet" in result.stdout
+    assert "This library has" in result.stdout
+    assert "Anna" in result.stdout
+    assert "import a listening history" not in result.stdout
 
 
 def test_a_listener_who_has_played_nothing_is_told_so(nearsong, library):
@@ -98,3 +108,12 @@ def test_similar_songs_stay_away_from_minus_seeds(nearsong, library, snapshot):
     assert answer["not"] == [snapshot.song(9).name]
     result = nearsong("similar", 1, "--not", 9, "--not", 3, library=library)
     assert f"not to {snapshot.song(9).name} +" in " ".join(result.stdout.split())
+
+
+def test_a_radio_starts_from_an_artist_by_name_and_names_its_one_seed_only_in_the_title(nearsong, library, snapshot):
+    artist = snapshot.song(1).artist
+    result = nearsong("radio", artist, "-n", 3, library=library)
+    assert result.returncode == 0
+    assert f"Radio: {artist}" in result.stdout
+    assert nearsong("playlist", artist, library=library).returncode == 0
+    assert "after" not in nearsong("radio", 1, "-n", 3, library=library).stdout

@@ -26,11 +26,15 @@ def songs():
 def naive_scores(songs, points, weights, width):
     total = sum(abs(weight) for weight in weights)
     pairs = list(zip(points, weights, strict=True))
-    pulls = [[w * np.exp(-np.sum((song - point) ** 2) / width) for point, w in pairs] for song in songs.astype(float)]
-    return [sum(pull) / total for pull in pulls]
+    scores = []
+    for song in songs.astype(float):
+        pulls = [w * np.exp(-np.sum((song - point) ** 2) / width) for point, w in pairs]
+        liked, disliked = sum(pull for pull in pulls if pull > 0), -sum(pull for pull in pulls if pull < 0)
+        scores.append(max(liked - disliked, liked / 2) / total)
+    return scores
 
 
-def test_scores_are_the_weighted_sum_of_pulls_whatever_the_block(songs, monkeypatch):
+def test_scores_are_the_pulls_of_what_is_liked_less_those_of_dislikes_whatever_the_block(songs, monkeypatch):
     weights = np.array([2.0, 0.5, -1.0])
     expected = naive_scores(songs, songs[:3].astype(float), weights, 0.5 * 4.0)
     for block in (4_000_000, 7):
@@ -49,9 +53,26 @@ def test_scores_do_not_depend_on_where_the_origin_is(songs):
 def test_a_dislike_lowers_its_neighbours_most(songs):
     liked = Taste(songs[:1], np.ones(1))
     both = Taste(songs[:2], np.array([1.0, -1.0]))
-    drop = taste_scores(songs, liked, 4.0) - 2 * taste_scores(songs, both, 4.0)
-    distances = np.linalg.norm(songs - songs[1], axis=1)
-    assert (np.diff(drop[np.argsort(distances)]) <= 1e-6).all()
+    before, after = taste_scores(songs, liked, 4.0), 2 * taste_scores(songs, both, 4.0)
+    assert (after <= before + 1e-6).all()
+    to_liked, to_disliked = (np.square(songs - songs[row]).sum(axis=1) for row in (0, 1))
+    share = (after / before)[np.argsort(to_disliked - to_liked)]
+    assert (np.diff(share) >= -1e-3).all()
+    assert share[0] < share[-1]
+
+
+def test_a_song_near_a_liked_one_comes_before_songs_near_none_however_much_is_disliked():
+    songs = np.array([[0.0], [0.5], [0.6], [9.0]], np.float32)
+    taste = Taste(songs[:2], np.array([1.0, -50.0]))
+    scores = taste_scores(songs, taste, typical=4.0)
+    assert scores[2] > scores[3] >= 0
+
+
+def test_if_nothing_is_liked_songs_unlike_the_disliked_ones_come_first(songs):
+    scores = taste_scores(songs, Taste(songs[:1], -np.ones(1)), 4.0)
+    distances = np.linalg.norm(songs - songs[0], axis=1)
+    assert (np.diff(scores[np.argsort(distances)]) >= -1e-6).all()
+    assert scores[0] == pytest.approx(-1.0)
 
 
 def test_no_taste_scores_nothing_and_has_no_nearest_liked_song(songs):
@@ -69,6 +90,13 @@ def test_weights_must_belong_to_points(songs):
 def test_the_strongest_rows_are_those_of_the_largest_weights_ties_to_the_lower():
     assert strongest_rows(np.array([0.0, 1.0, -3.0, 1.0, 0.5]), 2).tolist() == [1, 2]
     assert strongest_rows(np.array([0.0, 1.0, -3.0]), 9).tolist() == [1, 2]
+
+
+def test_many_strong_dislikes_leave_room_for_what_is_liked():
+    weights = np.array([-3.0, 0.5, -3.0, -3.0, 0.4, 0.6, -2.0])
+    assert strongest_rows(weights, 4).tolist() == [0, 1, 2, 5]
+    assert strongest_rows(weights[:3], 2).tolist() == [0, 1]
+    assert strongest_rows(-weights, 6).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_the_typical_distance_is_about_the_median_of_all_pairs(songs):

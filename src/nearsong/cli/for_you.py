@@ -52,6 +52,8 @@ def for_(
     """
     with open_library(library) as lib:
         found = lib.for_you(lib.accounts.find(user), n, filters, include_played=include_played)
+        is_unknown = not found.n_plays and all(one.because is None for one in found.songs)
+        others = lib.accounts.others_in_words(found.listener) if is_unknown else ""
     title = f"For {found.listener}"
     if out_file is not None and wrote_only(out_file, [one.song for one in found.songs], title):
         return
@@ -62,7 +64,7 @@ def for_(
         return
     words = f"{title}, from {count(found.n_plays, 'play')}" if found.n_plays else title
     _print_songs(words, found.songs, "because of")
-    for note in found.notes:
+    for note in [*found.notes, f"{others[:1].upper()}{others[1:]}"] if others else found.notes:
         print_line(output(), note)
     if out_file is not None:
         print_line(output(), f"Written: {out_file}")
@@ -95,16 +97,17 @@ def radio(
     """
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        resolved = [snapshot.seed(one, in_worker=True) for one in seeds]
+        named = [snapshot.seeds(one) for one in seeds]
+        resolved = [seed for _, group in named for seed in group]
         listener = None if user is None else lib.accounts.find(user)
         found = snapshot.radio(resolved, n=n, filters=filters, listener=listener, surprise=surprise, seed=seed)
-    title = f"Radio: {' + '.join(one.name for one in resolved)}" + ("" if listener is None else f", for {listener}")
+    title = f"Radio: {' + '.join(name for name, _ in named)}" + ("" if listener is None else f", for {listener}")
     if out_file is not None and wrote_only(out_file, [one.song for one in found], title):
         return
     if as_json:
         print_json({"title": title, "songs": _rows(found)})
         return
-    _print_songs(title, found, "after" if len(resolved) == 1 else "nearest to")
+    _print_songs(title, found, "nearest to" if len(resolved) > 1 else None)  # one seed is in the title
     print_line(output(), f"{count(len(found), 'song')}, {format_duration(sum(one.song.seconds for one in found))}.")
     if out_file is not None:
         print_line(output(), f"Written: {out_file}")
@@ -123,11 +126,11 @@ def _rows(found: "Sequence[Recommendation]") -> list[dict[str, Any]]:
     ]
 
 
-def _print_songs(title: str, found: "Sequence[Recommendation]", heading: str) -> None:
+def _print_songs(title: str, found: "Sequence[Recommendation]", heading: str | None) -> None:
     console = output()
     if not found:
         print_line(console, f"{title}: no songs match. Use fewer filters.")
         return
     reasons = [printable(one.because.name) if one.because and one.is_near else "" for one in found]
-    last_name = (heading, reasons) if any(reasons) else None
+    last_name = (heading, reasons) if heading and any(reasons) else None
     console.print(song_table(title, [one.song for one in found], width=console.width, last_name=last_name))

@@ -70,10 +70,11 @@ def playlist(
     )
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        resolved = [snapshot.seed(query, in_worker=True) for query in queries]
+        named = [snapshot.seeds(query) for query in queries]
+        resolved = [seed for _, group in named for seed in group]
         goal = None if end is None else snapshot.seed(end, in_worker=True)
         songs, notes = snapshot.playlist(resolved, rules, filters, goal)
-    title = "From " + " + ".join(query.name for query in resolved) + ("" if goal is None else f" to {goal.name}")
+    title = "From " + " + ".join(name for name, _ in named) + ("" if goal is None else f" to {goal.name}")
     if out_file is not None:
         from nearsong.library import write_playlist
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from nearsong.audio.tags import Tags
 from nearsong.caching import cached_property, is_cached
-from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError
-from nearsong.library.answers.seeds import Seed, SeedLike, seed_of_file, seed_of_song, seed_of_vector
+from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError, UnclearSongError
+from nearsong.library.answers.seeds import Seed, SeedLike, seed_of_file, seed_of_song, seed_of_vector, spread_songs
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.models.native_space import native_space
 from nearsong.library.neighbours.exact import check_embeddings
@@ -23,6 +23,9 @@ from nearsong.listens.records import TrackName
 from nearsong.validation import check_choice
 
 METRICS = ("active", "native")
+
+MAX_GROUP_SEEDS = 5
+"""Songs that stand for an artist or an album, evenly spaced."""
 
 
 class SnapshotSongs:
@@ -84,6 +87,17 @@ class SnapshotSongs:
             song = space.song_at(text)
             return seed_of_file(space, text, in_worker=in_worker) if song is None else seed_of_song(space, song)
         return seed_of_song(space, self.song(song_id) if song_id in space.missing else space.finder.find(text))
+
+    def seeds(self, text: str) -> tuple[str, list[Seed]]:
+        """Return what a text names, and its seeds: one as :meth:`seed`, or some songs of an artist or album."""
+        try:
+            seed = self.seed(text, in_worker=True)
+        except UnclearSongError:
+            songs = spread_songs(self.space.finder.of_group(text), MAX_GROUP_SEEDS)
+            if not songs:
+                raise
+            return text, [seed_of_song(self.space, song) for song in songs]
+        return seed.name, [seed]
 
     def seed_of_vector(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:
         """Return the seed of a file outside the library, from its song vector under the model's encoder."""

@@ -6,9 +6,11 @@ from nearsong.recommendation.ranking import best_rows as best_rows
 from nearsong.recommendation.scores import BANDWIDTH as BANDWIDTH
 from nearsong.recommendation.scores import Taste as Taste
 from nearsong.recommendation.scores import nearest_liked as nearest_liked
+from nearsong.recommendation.scores import pulls as pulls
 from nearsong.recommendation.scores import strongest_rows as strongest_rows
 from nearsong.recommendation.scores import taste_scores as taste_scores
 from nearsong.recommendation.scores import typical_squared_distance as typical_squared_distance
+from nearsong.recommendation.scores import without_disliked as without_disliked
 from nearsong.recommendation.weights import Worth as Worth
 from nearsong.recommendation.weights import item_weights as item_weights
 from nearsong.recommendation.weights import recency as recency
@@ -22,8 +24,10 @@ __all__ = [
     "blended_scores",
     "item_weights",
     "nearest_liked",
+    "pulls",
     "recency",
     "strongest_rows",
     "taste_scores",
     "typical_squared_distance",
+    "without_disliked",
 ]

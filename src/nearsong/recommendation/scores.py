@@ -1,10 +1,12 @@
 """Embeddings and the weights of a listener's songs -> a score of every song, and the liked song it is nearest to.
 
-A song is drawn to the songs that a listener likes and away from those they dislike, the more the nearer it is::
+A song is drawn to the songs that a listener likes and away from those they dislike, the more the nearer it is. With
+the weights w, the bandwidth b, and t the typical squared distance of two songs::
 
-    score(x) = sum_i w_i exp(-|x - x_i|^2 / (b t)) / sum_i |w_i|
+    liked(x), disliked(x) = sum_i |w_i| exp(-|x - x_i|^2 / (b t))  over w_i > 0, and over w_i < 0
+    score(x) = (liked(x) - min(disliked(x), liked(x) / 2)) / sum_i |w_i|
 
-with the weights w, the bandwidth b, and t the typical squared distance of two songs.
+Dislikes take away half at most: however many there are, a song near a liked one comes before others.
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from nearsong.types import FloatArray
 
 BANDWIDTH = 0.5
 """Share of the typical squared distance at which the pull of a song has fallen to 1/e."""
+
+MAX_LOST_SHARE = 0.5
+"""Share of the pull of what is liked that dislikes may take away."""
 
 MAX_TASTE_SONGS = 500
 """Songs of a taste; of more, those with the largest weights."""
@@ -56,16 +61,18 @@ class Taste:
 def strongest_rows(weights: FloatArray, max_songs: int = MAX_TASTE_SONGS) -> Rows:
     """Return the rows with the largest weights, above or below 0, ascending; ties go to the lower row.
 
+    Neither what is liked nor what is disliked takes more than half of the rows from the other.
+
     Parameters
     ----------
     weights : array of shape (n_songs,)
         0 for songs that the listener told nothing about.
     max_songs : int
     """
-    rows = np.flatnonzero(weights)
-    if len(rows) > max_songs:
-        rows = np.sort(rows[np.argsort(-np.abs(weights[rows]), kind="stable")[:max_songs]])
-    return rows.astype(np.int64)
+    order = np.argsort(-np.abs(weights), kind="stable")
+    liked, disliked = order[weights[order] > 0], order[weights[order] < 0]
+    n_disliked = min(len(disliked), max(max_songs // 2, max_songs - len(liked)))
+    return np.sort(np.concatenate([liked[: max_songs - n_disliked], disliked[:n_disliked]])).astype(np.int64)
 
 
 def typical_squared_distance(embeddings: Floats) -> float:
@@ -87,6 +94,7 @@ def taste_scores(
     ----------
     embeddings : array of shape (n_songs, rank)
     taste : Taste
+        If nothing is liked, songs score the higher the less they are like what is disliked.
     typical : float, optional
         Typical squared distance, by default that of ``embeddings``.
     bandwidth : float
@@ -104,16 +112,41 @@ def taste_scores(
     [1.0, 0.37, 0.0]
     """
     total = float(np.abs(taste.weights).sum())
-    scores = np.zeros(len(embeddings))
-    if total == 0:
-        return scores
-    width = bandwidth * (typical_squared_distance(embeddings) if typical is None else typical)
-    weights = (taste.weights / total).astype(embeddings.dtype)
-    step = max(1, _BLOCK_NUMBERS // len(weights))
-    for first in range(0, len(embeddings), step):
-        squares = squared_distances(embeddings[first : first + step], taste.points)
-        np.exp(np.multiply(squares, -1.0 / width, out=squares), out=squares)
-        scores[first : first + step] = squares @ weights
+    liked, disliked = pulls(embeddings, taste, typical, bandwidth)
+    scores = without_disliked(liked, disliked) if (taste.weights > 0).any() else -disliked
+    return scores / (total or 1.0)
+
+
+def pulls(
+    embeddings: Floats, taste: Taste, typical: float | None = None, bandwidth: float = BANDWIDTH
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of the pulls on every song of what is liked, and of what is disliked, (n_songs,) each."""
+    found = np.zeros((len(embeddings), 2))
+    if taste.weights.any():
+        width = bandwidth * (typical_squared_distance(embeddings) if typical is None else typical)
+        weights = np.maximum(np.stack([taste.weights, -taste.weights], axis=1), 0).astype(embeddings.dtype)
+        step = max(1, _BLOCK_NUMBERS // len(weights))
+        for first in range(0, len(embeddings), step):
+            squares = squared_distances(embeddings[first : first + step], taste.points)
+            np.exp(np.multiply(squares, -1.0 / width, out=squares), out=squares)
+            found[first : first + step] = squares @ weights
+    return found[:, 0], found[:, 1]
+
+
+def without_disliked(liked: FloatArray, disliked: FloatArray) -> FloatArray:
+    """Return how much songs are liked, less what dislikes take away: never more than a share of it.
+
+    Parameters
+    ----------
+    liked, disliked : arrays of shape (n_songs,)
+        At least 0.
+
+    Examples
+    --------
+    >>> without_disliked(np.array([1.0, 1.0, 0.1]), np.array([0.2, 9.0, 0.0])).tolist()
+    [0.8, 0.5, 0.1]
+    """
+    scores: FloatArray = liked - np.minimum(disliked, MAX_LOST_SHARE * liked)
     return scores
 
 

@@ -90,15 +90,19 @@ def item_weights(
     Returns
     -------
     array of shape (n_items,)
-        ``log(1 + plays) + heart (hearts + (stars - 3) / 2) - skip log(1 + skips)``.
+        ``log(1 + plays) + heart (hearts + (stars - 3) / 2) - skip log(1 + skips)``; what has a heart
+        or a high rating loses no more by skips than plays gave it: what is said counts more than what is done.
 
     Examples
     --------
     >>> item_weights([3, 0, 0], [0, 1, 0], [False, False, True], [np.nan, np.nan, 1]).round(2).tolist()
     [1.39, -1.39, 0.0]
+    >>> item_weights([1], [9], [True], [np.nan]).tolist()
+    [1.0]
     """
     given = np.nan_to_num((np.asarray(stars, dtype=np.float64) - NEUTRAL_STARS) / 2.0)
     liked = np.asarray(hearts, dtype=np.float64) + given
     played, skipped = (np.log1p(np.asarray(counts, dtype=np.float64)) for counts in (plays, skips))
-    weights: FloatArray = played + worth.heart * liked - worth.skip * skipped
+    done = played - worth.skip * skipped
+    weights: FloatArray = np.where(liked > 0, np.maximum(done, 0.0), done) + worth.heart * liked
     return weights

@@ -55,6 +55,22 @@ def test_a_turned_query_still_does_not_answer_with_its_copies(space):
         assert len(answer) == len(space.songs) - 1
 
 
+@pytest.mark.parametrize("n_seeds", [1, 2])
+def test_the_dial_changes_the_order_but_not_how_near_two_songs_are(space, n_seeds):
+    seeds = [seed_of_song(space, song) for song in space.songs[:n_seeds]]
+    answers = {
+        position: run_queries(space, [Query(seeds, len(space.songs), adventurousness=position)])[0]
+        for position in POSITIONS
+    }
+    own = {near.song.id: near for near in answers[0.0]}
+    for position, answer in answers.items():
+        for near in answer:
+            same = own[near.song.id]
+            assert near.distance == pytest.approx(same.distance, rel=1e-4, abs=1e-4), position
+            assert (near.closeness_word, round(near.closeness, 2)) == (same.closeness_word, round(same.closeness, 2))
+    assert [near.song.id for near in answers[1.0]] != [near.song.id for near in answers[0.0]]
+
+
 def test_playlists_follow_the_dial_and_start_with_their_seed(space, popularity):
     candidates = PlaylistSpace.of(space.embeddings, space.artists, copies_are_near=False)
     means = []

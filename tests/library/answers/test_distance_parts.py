@@ -60,7 +60,7 @@ def test_reasons_add_up(space):
         assert sum(kind.share for kind in reasons.kinds) == pytest.approx(1)
         assert (reasons.n_listeners == 300) == (listener_space_of(space.model) is not None)
         assert reasons.nearest.startswith(("nearest in ", "farther apart"))
-        assert reasons.sentences()[0].startswith("Of their distance: ")
+        assert reasons.sentences()[0].startswith("What sets them apart: ")
 
 
 def test_artists_that_listeners_of_both_play_are_named_but_not_the_songs_own():

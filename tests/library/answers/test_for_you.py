@@ -99,6 +99,32 @@ def test_a_skip_leaves_out_the_song_and_pushes_its_neighbours_down(library):
     assert wins[1] < wins[0]
 
 
+def test_skips_never_outweigh_what_is_loved(library, tmp_path):
+    """However often a song next to the loved one is skipped, and whoever listens."""
+    loved, skipped = songs_of(library, "jazz")[:2]
+    library.reactions.heart([loved.id], "ann")
+    for _ in range(5):
+        library.reactions.skip(skipped.id, "ann")
+    for n_listeners in (0, 140):
+        if n_listeners:
+            write_crowd(library, tmp_path, n_listeners)
+        answer = library.for_you("ann", 5)
+        assert set(styles(answer)) <= {"jazz", "folk"}, n_listeners  # the crowd plays these two together
+        assert {one.because for one in answer.songs} == {loved}
+        assert answer.notes == []
+    assert "jazz" in styles(answer)
+
+
+def test_a_loved_song_stays_liked_though_it_is_skipped(library):
+    loved = songs_of(library, "jazz")[0]
+    library.reactions.heart([loved.id], "ann")
+    for _ in range(3):
+        library.reactions.skip(loved.id, "ann")
+    answer = library.for_you("ann", 5)
+    assert styles(answer) == ["jazz"] * 5
+    assert all(one.because == loved and one.is_near for one in answer.songs)
+
+
 def test_a_heart_draws_like_plays_do_also_of_an_artist_or_an_album(library):
     shot = library.snapshot()
     metal = songs_of(library, "metal")[0]
@@ -153,10 +179,22 @@ def test_somebody_who_played_nothing_gets_what_everybody_plays_and_is_told(libra
     popular = songs_of(library, "metal")[3]
     play(library, [popular], "ann")
     library.play_log.update_history()
-    answer = library.for_you("new", 3)
+    answer = library.for_you("new", 1)
     assert [one.song for one in answer.songs] == [popular]
     assert answer.songs[0].because is None
     assert "played most here" in answer.notes[0]
+
+
+def test_where_histories_name_only_artists_somebody_new_gets_songs_of_those_with_most_listeners(library, tmp_path):
+    first, second = songs_of(library, "folk")[0].artist, songs_of(library, "metal")[0].artist
+    rows = [f"a,{first},20", f"b,{first},20", f"c,{first},20", f"c,{second},20", f"d,{second},20"]
+    (tmp_path / "plays.csv").write_text("\n".join(["user,artist,plays", *rows, ""]))
+    library.import_listens(tmp_path / "plays.csv")
+    answer = library.for_you("new", 100)
+    artists = [one.song.artist for one in answer.songs]
+    assert artists[0] == first
+    assert set(artists) == {first, second}
+    assert "artists that most people here listen to" in answer.notes[0]
 
 
 def test_filters_and_artists_limit_what_is_recommended(library):

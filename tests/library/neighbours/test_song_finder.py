@@ -95,7 +95,7 @@ def test_a_path_names_its_own_file_even_if_another_file_has_the_same_song():
 @pytest.mark.parametrize(
     ("text", "message", "suggestions"),
     [
-        ("Caravan", r"2 songs match 'Caravan'; be more specific: ", {1, 5}),
+        ("Caravan", r"2 songs match 'Caravan'; be more specific, or give an id: .*Caravan \(id 1\)", {1, 5}),
         ("Miles Davis", r"3 songs match 'Miles Davis'; be more specific", {2, 3, 4}),
         ("miles davis so", r"2 songs match", {2, 3}),
         ("song.mp3", r"2 songs match 'song\.mp3'", {200, 201}),
@@ -210,3 +210,8 @@ def test_a_name_of_any_length_is_refused_in_one_line():
     ) as caught:
         FINDER.find("q" * 10_000)
     assert "\n" not in str(caught.value)
+
+
+def test_an_exact_artist_stands_for_their_songs():
+    assert {song.id for song in FINDER.of_group("miles  DAVIS")} == {2, 3, 4}
+    assert FINDER.of_group("Miles") == []

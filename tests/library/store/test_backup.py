@@ -106,6 +106,24 @@ def test_it_is_one_file_that_only_its_owner_reads_and_replaces_nothing_unasked(f
         filled.backup(folder, replace=True)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_device_a_pipe_or_a_folder_is_replaced_neither_by_a_backup_nor_by_a_restored_library(tmp_path):
+    """A pipe stands for all of them."""
+    pipe, link = tmp_path / "pipe.sqlite", tmp_path / "link.sqlite"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    with contextlib.closing(Store(tmp_path / "library.sqlite")) as store:
+        for replace in (False, True):
+            for target in (pipe, link):
+                with pytest.raises(LibraryError, match=r"pipe\.sqlite is no regular file, such as a device[^\n]*\.$"):
+                    store.backup(target, replace=replace)
+        store.backup(tmp_path / "backup.sqlite")
+    for replace in (False, True):
+        with pytest.raises(LibraryError, match=r"pipe\.sqlite is no regular file, such as a device[^\n]*\.$"):
+            restore(tmp_path / "backup.sqlite", str(pipe), replace=replace)
+    assert pipe.is_fifo()
+
+
 def _text(path):
     path.write_text("no backup")
 

@@ -16,11 +16,14 @@ from nearsong.errors import InvalidInputError
 from nearsong.library.listeners.recorded.plays import checked_listener
 from nearsong.library.store import Account, Store
 from nearsong.listens.records import DEFAULT_USER
-from nearsong.names import listener_key
+from nearsong.names import count, listener_key
 
 TOKEN_BYTES = 32
 APP_PASSWORD_BYTES = 15
 """120 bits, in 24 letters and digits that a person can type on a phone."""
+
+NAMED_LISTENERS = 3
+"""So many are named to somebody who may ask for one of them."""
 
 
 class Accounts:
@@ -84,7 +87,7 @@ class Accounts:
         self._store.accounts.remove(checked_listener(name))
 
     def find(self, name: str) -> str:
-        """Return the name of a listener, with an account or without, as it is stored.
+        """Return the name of a listener, with an account or without, as it is stored; ``me`` is always one.
 
         Raises
         ------
@@ -92,15 +95,24 @@ class Accounts:
             If nothing is known of a listener of this name; names that are nearly the same are suggested.
         """
         key, known = listener_key(name), self._store.listener_rows.names()
-        if name in known:
+        if name in known or name == DEFAULT_USER:
             return name
         names = {listener_key(one): one for one in known}
         if key in names:
             return names[key]
         near = difflib.get_close_matches(key, [one for one in names if abs(len(one) - len(key)) <= 2], 3, 0.7)
         also = " or ".join(names[one] for one in near)
-        hint = f"did you mean {also}?" if near else "import a listening history, or play some songs."
+        hint = f"did you mean {also}?" if near else self.others_in_words(name)
         raise InvalidInputError(f"nothing is known of a listener called {name!r}; {hint}")
+
+    def others_in_words(self, name: str) -> str:
+        """Return whom to ask for instead of a listener of whom nothing is known."""
+        others = [one for one in self._store.listener_rows.names() if one != name]
+        if not others:
+            return "import a listening history, or play some songs."
+        named = " or ".join(others[:NAMED_LISTENERS])
+        also = f"such as {named}" if len(others) > NAMED_LISTENERS else named
+        return f"this library has {count(len(others), 'other listener')}: ask for one of them, {also}, or love songs."
 
     def write_everything(self, listener: str, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a zip of everything that is stored about a listener, with an account or without.

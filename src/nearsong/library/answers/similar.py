@@ -75,8 +75,9 @@ def run_queries(space: Space, queries: Sequence[Query], plays: "PlayCounts | Non
     Returns
     -------
     list of list of Neighbour
-        The nearest first, without seeds and their copies (the same artist and title at distance 0). With minus
-        seeds, songs near these come later than their distances say; see `nearsong.library.answers.minus_seeds`.
+        The nearest first, without seeds and their copies (the same artist and title at distance 0). The dial and
+        minus seeds change which songs come and in which order, not how near two songs are: distances are to the
+        nearest seed as it is, and need not ascend; see `nearsong.library.answers.minus_seeds`.
     """
     searches = [_Search(space, query, plays) for query in queries]
     while pending := [search for search in searches if not search.done]:
@@ -86,11 +87,16 @@ def run_queries(space: Space, queries: Sequence[Query], plays: "PlayCounts | Non
                 search.take_pushed()
             elif search.masked:
                 search.take(*space.index.nearest(search.embeddings, search.k, allowed=search.allowed))
-    distances_of_all = [distance for search in searches for _, distance in search.chosen]
+    return _scored(space, [search.answer() for search in searches])
+
+
+def _scored(space: Space, answers: Sequence[Sequence[tuple[Song, float]]]) -> list[list[Neighbour]]:
+    """Return songs and distances as neighbours, calibrated together."""
+    distances_of_all = [distance for answer in answers for _, distance in answer]
     similarities = space.calibration.similarity(distances_of_all)
     closeness = space.calibration.closeness(similarities).tolist()
     scores = zip(similarities.tolist(), closeness, map(closeness_word, closeness), strict=True)
-    return [[Neighbour(song, distance, *next(scores)) for song, distance in search.chosen] for search in searches]
+    return [[Neighbour(song, distance, *next(scores)) for song, distance in answer] for answer in answers]
 
 
 def _take_together(space: Space, batch: Sequence["_Search"]) -> None:
@@ -126,6 +132,16 @@ class _Search:
         self._n_fetched = min(query.n + len(query.seeds), self._n_allowed)
         self.chosen: list[tuple[Song, float]] = []
         self.done = not self._n_fetched
+
+    def answer(self) -> list[tuple[Song, float]]:
+        """Return the chosen songs and their distances to the nearest seed, wherever the dial moved it."""
+        if not self.query.adventurousness or not self.chosen:
+            return self.chosen
+        songs = [song for song, _ in self.chosen]
+        embeddings = np.array([self._space.embedding_of(song) for song in songs], dtype=np.float32)
+        seeds = [np.asarray(seed.embedding, dtype=np.float32) for seed in self.query.seeds]
+        own = np.min([np.sqrt(squared_distances(embeddings, seed)) for seed in seeds], axis=0)
+        return list(zip(songs, own.tolist(), strict=True))
 
     @property
     def k(self) -> int:

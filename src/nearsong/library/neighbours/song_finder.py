@@ -79,6 +79,11 @@ class SongFinder:
                 return self._only_song(text, rows)
         return self._closest_match(text)
 
+    def of_group(self, text: str) -> list[Song]:
+        """Return the songs of the artist, or else of the album, whose normalised name equals the text."""
+        rows = self._by_artist.get(artist_key(primary_artist(text))) or self._by_album.get(title_key(text), [])
+        return [self._songs[row] for row in rows]
+
     def candidates(self, text: str, limit: int = SUGGESTIONS) -> list[tuple[Song, float]]:
         """Return the songs with the most similar names, with scores from 100 (equal) down to 0.
 
@@ -131,6 +136,10 @@ class SongFinder:
     @cached_property
     def _by_artist(self) -> dict[str, list[int]]:
         return {key: rows for key, rows in _grouped(self._artists).items() if key}
+
+    @cached_property
+    def _by_album(self) -> dict[str, list[int]]:
+        return {key: rows for key, rows in _grouped(title_key(song.album) for song in self._songs).items() if key}
 
     @cached_property
     def _keys(self) -> list[tuple[str, str]]:
@@ -260,9 +269,10 @@ class SongFinder:
         firsts: dict[tuple[str, str], int] = {}
         for row in rows:
             firsts.setdefault(self._keys[row], row)
-        names = [self._songs[row].name for row in firsts.values()]
-        message = f"{len(firsts):,} songs match {_quoted(text)}; be more specific"
-        raise UnclearSongError(f"{message}: {_listed(names)}.", names[:SUGGESTIONS])
+        songs = [self._songs[row] for row in firsts.values()]
+        message = f"{len(firsts):,} songs match {_quoted(text)}; be more specific, or give an id"
+        with_ids = [f"{song.name} (id {song.id})" for song in songs]
+        raise UnclearSongError(f"{message}: {_listed(with_ids)}.", [song.name for song in songs[:SUGGESTIONS]])
 
 
 def within_edit_distance(word: str, others: Sequence[str], max_edits: int) -> list[int]:

@@ -32,7 +32,7 @@ class ForYouOut(BaseModel):
     """Songs for a listener, the best first."""
 
     listener: str
-    plays: int = Field(description="Plays of the listener that they are chosen by; without any there are no songs.")
+    plays: int = Field(description="Plays of the listener that they are chosen by; without any, by what others play.")
     songs: list[RecommendationOut]
     notes: list[str] = Field(description="What limits the answer, in words.")
 

@@ -21,6 +21,9 @@ SONGS_PER_ARTIST = 3
 """Songs by one artist, unless there are too few others."""
 
 POPULAR_INSTEAD = "Nothing that {} played is known yet, so these are the songs that are played most here."
+POPULAR_ARTISTS_INSTEAD = (
+    "Nothing that {} played is known yet, so these are songs by the artists that most people here listen to."
+)
 NOTHING_YET = "Nothing that {} played is known yet: play some songs, or import a listening history."
 ONLY_DISLIKED = "So far {} only skipped songs or rated them low, so these are songs unlike those."
 TOO_FEW = "Only {} of {} songs: no others are new to {} and pass the filters."
@@ -152,12 +155,17 @@ def _best(recommender: Recommender, scores: FloatArray, allowed: Mask, n: int, f
 
 
 def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, allowed: Mask) -> ForYou:
-    """Return the songs that everybody plays most."""
-    plays = recommender.plays()
-    rows = _best(recommender, plays, allowed & (plays > 0), n, filters)
-    most = float(plays.max(initial=0.0)) or 1.0
-    songs = [Recommendation(recommender.space.songs[row], float(plays[row] / most)) for row in rows.tolist()]
-    note = POPULAR_INSTEAD if songs else NOTHING_YET
+    """Return the songs that everybody plays most; then those of the artists with most listeners.
+
+    A history may name artists without titles, so that no song of them has plays.
+    """
+    plays, listeners = recommender.plays(), recommender.artist_listeners()
+    popularity = plays + listeners / (listeners.max(initial=0.0) + 1.0)  # less than one play
+    rows = _best(recommender, popularity, allowed & (popularity > 0), n, filters)
+    most = float(popularity.max(initial=0.0)) or 1.0
+    songs = [Recommendation(recommender.space.songs[row], float(popularity[row] / most)) for row in rows.tolist()]
+    note = POPULAR_INSTEAD if plays[rows].all() else POPULAR_ARTISTS_INSTEAD
+    note = note if songs else NOTHING_YET
     return ForYou(listener, songs, 0, [note.format(_in_words(listener))])
 
 

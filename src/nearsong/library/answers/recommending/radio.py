@@ -11,7 +11,7 @@ from nearsong.library.answers.recommending.records import Recommendation
 from nearsong.library.answers.recommending.surprise import check_surprise, surprising_rows, wants_unknown
 from nearsong.library.answers.seeds import Seed, check_seeds, seed_of_song
 from nearsong.library.neighbours.space import Space
-from nearsong.recommendation import Taste, nearest_liked, strongest_rows, taste_scores
+from nearsong.recommendation import Taste, nearest_liked, pulls, strongest_rows, taste_scores
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 
@@ -158,8 +158,8 @@ class _Radio:
         if not points:
             return np.zeros(len(self._space.songs))
         taste = Taste(np.array([point.embedding for point in points], dtype=np.float32), weights)
-        scores = taste_scores(self._space.embeddings, taste, self._recommender.typical)
-        return float(np.abs(weights).sum()) * scores
+        liked, disliked = pulls(self._space.embeddings, taste, self._recommender.typical)
+        return liked - disliked
 
 
 def _known_songs(recommender: Recommender, known: KnownSongs | None) -> Mask:

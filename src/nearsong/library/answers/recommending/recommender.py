@@ -24,6 +24,7 @@ from nearsong.recommendation import (
     strongest_rows,
     taste_scores,
     typical_squared_distance,
+    without_disliked,
 )
 from nearsong.types import FloatArray
 
@@ -92,6 +93,14 @@ class Recommender:
         is_there[self.recordings[songs]] = True
         return is_there[self.recordings]
 
+    def artist_listeners(self) -> FloatArray:
+        """Return how many listeners the artist of each song has, (n_songs,)."""
+        listeners, artists = self._listeners(), self.space.artists
+        keys = [key for key, number in self.space.artist_numbers.items() if number >= 0]
+        n_listeners = np.append(np.bincount(listeners.plays.indices, minlength=listeners.plays.shape[1]), 0)
+        of_artists = np.append(n_listeners[listeners.columns(keys)], 0)  # the last is for songs without an artist
+        return of_artists[artists].astype(np.float64)
+
     def known_songs(self, listener: str, at: float, worth: Worth) -> KnownSongs:
         """Return what a listener thinks of the songs, with all that was recorded until now.
 
@@ -124,10 +133,14 @@ class Recommender:
             return scores, taste, points
         listening, column = found
         has_artist = self.space.artists >= 0
-        weights = np.bincount(self.space.artists[has_artist], known.weights[has_artist], len(column))
-        of_columns = np.zeros(len(listening.n_listeners))
-        of_columns[column[column >= 0]] = weights[column >= 0]
-        by_column = np.append(listening.scores(of_columns), 0.0)
+        of_artists = self.space.artists[has_artist]
+        both = []
+        for weights in (np.maximum(known.weights, 0), np.maximum(-known.weights, 0)):
+            of_columns = np.zeros(len(listening.n_listeners))
+            of_columns[column[column >= 0]] = np.bincount(of_artists, weights[has_artist], len(column))[column >= 0]
+            both.append(listening.scores(of_columns))
+        liked, disliked = both
+        by_column = np.append(without_disliked(liked, disliked) if (known.weights > 0).any() else -disliked, 0.0)
         enough = np.append(listening.n_listeners >= MIN_ARTIST_LISTENERS, False)
         song_column = np.where(has_artist, column[self.space.artists], -1)
         return blended_scores(scores, by_column[song_column], enough[song_column], ranked), taste, points

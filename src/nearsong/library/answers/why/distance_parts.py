@@ -26,8 +26,8 @@ from nearsong.types import FloatArray
 KIND_WORDS = {
     "taste": "listeners' taste",
     "sound": "sound",
-    "metric": "learned metric",
-    "known": "known artists",
+    "metric": "what listeners hear in the sound",
+    "known": "who plays the artists",
 }
 """Kind of a block -> how users read it."""
 

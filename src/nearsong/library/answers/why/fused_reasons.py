@@ -98,8 +98,8 @@ class FusedReasons:
             if kind.squared > 0
         ]
         if not parts:
-            return ["The model tells no difference between them."]
-        lines = [f"Of their distance: {', '.join(parts)}."]
+            return ["Nothing sets them apart that nearsong knows of."]
+        lines = [f"What sets them apart: {', '.join(parts)}."]
         total = sum(aspect.squared for aspect in self.aspects)
         if total > 0 and len(self.aspects) > 1:
             most = [f"{part.name} ({_percent(part.squared / total)})" for part in self.aspects[:MAX_ASPECTS_NAMED]]

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from nearsong.atomic_write import atomic_path
+from nearsong.atomic_write import atomic_path, is_replaceable
 from nearsong.errors import LibraryError
 from nearsong.library.store.backup.backup_file import copy_file, opened_backup, refused
 from nearsong.library.store.backup.rows import copy_rows, is_empty
@@ -43,6 +43,8 @@ def _restore_file(source: Path, path: Path, replace: bool) -> None:
     target = Path(os.path.realpath(path))
     if target == source:
         raise refused(source, "is the library itself; give its backup.")
+    if not is_replaceable(target):
+        raise refused(target, "is no regular file, such as a device or a pipe; choose another --library.")
     if os.path.lexists(target) and not replace:
         raise refused(target, "exists; add --replace to lose what is in it, or choose another --library.")
     with opened_backup(source) as backup:

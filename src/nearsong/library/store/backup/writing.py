@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from nearsong.atomic_write import atomic_path
+from nearsong.atomic_write import atomic_path, is_replaceable
 from nearsong.errors import LibraryError
 from nearsong.library.store.backup.backup_file import copy_file, refused
 from nearsong.library.store.backup.rows import copy_rows
@@ -55,6 +55,8 @@ def _check_target(database: Database, target: Path, replace: bool) -> None:
         raise refused(target, "is the library itself; choose another file for the backup.")
     if target.is_dir():
         raise refused(target, "is a folder; give the name of a file in it.")
+    if not is_replaceable(target):
+        raise refused(target, "is no regular file, such as a device or a pipe; choose another file for the backup.")
     if os.path.lexists(target) and not replace:
         raise refused(target, "exists; choose another file, or add --replace.")
 
