@@ -1,5 +1,6 @@
 """A library and settings -> a server that runs until Ctrl-C, or an error that says why it cannot."""
 
+import asyncio
 import errno
 import logging
 import socket
@@ -127,11 +128,14 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter) or self._opening.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Shut down."""
+        """Shut down; no connection is left open that nobody answers."""
         self._opening.stop_waiting()
         if self._opening.app is not None:
             self._opening.app.state.service.jobs.stop_accepting()
         await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):  # made meanwhile, or of a client that reads no more
+            connection.transport.abort()
+        await asyncio.sleep(0)  # the event loop closes them
 
 
 def configuration(app: OpeningApp, settings: ServeSettings) -> uvicorn.Config:

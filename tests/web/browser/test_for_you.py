@@ -72,6 +72,19 @@ def test_songs_for_the_listener_say_why_and_can_be_played_hidden_and_refused(lis
     until(page, lambda: row_ids(page, LIST) == known)
 
 
+def test_less_like_this_is_offered_also_if_the_hearts_arrive_after_the_songs(listened, visit):
+    page = visit.blank(listened)
+    held = []
+    page.route("**/api/v1/hearts", lambda route: held.append(route))
+    page.goto(f"{listened}/#/for-you")
+    less = rows(page, LIST).first.locator(".row-less")
+    expect(less).to_be_attached()
+    until(page, lambda: held)
+    expect(less).to_be_hidden()
+    held[0].continue_()
+    expect(less).to_be_visible()
+
+
 def test_who_has_played_nothing_is_told_how_to_begin(own_server, visit):
     page = visit(own_server, "#/for-you")
     expect(page.locator("#for-you-lead")).to_contain_text(ask(own_server, "/for-you", n=50)["notes"][0])

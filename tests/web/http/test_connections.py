@@ -19,6 +19,8 @@ from nearsong.web.http import connections
 from nearsong.web.http.connections import max_connections
 from nearsong.web.http.logs import REPEAT_SECONDS, WithoutRepeats, filter_logs
 from nearsong.web.opening import OpeningApp
+from nearsong.web.settings import ServeSettings
+from running_service import running
 
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LOGIN = b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -360,3 +362,18 @@ def test_neither_too_many_connections_nor_too_few_files_flood_the_log(name, mess
     logger.filter(record)
     assert not logger.filter(record)
     assert logger.filter(logging.makeLogRecord({"msg": "another problem"}))
+
+
+# ---- the end
+
+
+def test_a_server_that_ends_leaves_no_connection_open_that_was_made_in_that_moment(trained, monkeypatch):
+    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", 0.2)
+    monkeypatch.setattr(connections.HeadTimeoutProtocol, "shutdown", lambda _made_later: None)
+    with running(trained, ServeSettings(port=0)) as address:
+        caller = socket.create_connection(("127.0.0.1", int(address.rsplit(":")[-1])))
+        caller.settimeout(10)
+        caller.sendall(HEALTH)
+        assert caller.recv(65536)
+    with caller:
+        assert received(caller) == b""

@@ -17,7 +17,7 @@ from nearsong.validation import check_count
 MAX_PAIRS = 200_000
 NEAR_KNOTS, EVEN_KNOTS, FAR_KNOTS = 64, 50, 16
 """Knots at ranks spaced geometrically from the nearest pair, evenly, and geometrically from the farthest pair."""
-BLOCK_PAIRS = 16_384  # pairs measured together
+BLOCK_PAIRS = 2_048  # pairs measured together; both stay in a processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,8 @@ class Calibration:
         distances = np.empty(len(first))
         for start in range(0, len(first), BLOCK_PAIRS):
             part = slice(start, start + BLOCK_PAIRS)
-            distances[part] = np.sqrt(squared_distances(rows[first[part]], rows[second[part]]))
+            ones, others = rows.take(first[part], axis=0), rows.take(second[part], axis=0)
+            distances[part] = np.sqrt(squared_distances(ones, others))
         if not np.isfinite(distances).all():
             raise InvalidInputError("embeddings has a NaN or infinite value; leave such songs out.")
         distances.sort()

@@ -10,18 +10,40 @@ from array import array
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nearsong.caching import cached_property
 from nearsong.errors import LibraryError
 from nearsong.library.store.light.address import default_address, file_of, is_file_address, not_found, shown_path
 from nearsong.library.store.light.file import LightFile
 from nearsong.library.store.light.records import ACTIVE, EncoderRow, History, ModelRow
-from nearsong.library.store.text import path_to_text, text_to_path
+from nearsong.library.store.text import text_to_path
 
 if TYPE_CHECKING:
     from nearsong.library.store.store import Store
 
 IS_SONG = "problem = '' AND set_aside = ''"
+IS_PLAIN = f"{IS_SONG} AND NOT missing AND damage = ''"
+
+
+class _MarkedSong(NamedTuple):
+    """A file that is missing, unreadable, set aside or damaged."""
+
+    id: int
+    path: str
+    missing: bool
+    problem: str
+    set_aside: str
+    damage: str
+    seconds: float
+    artist_key: str
+
+    @property
+    def is_song(self) -> bool:
+        return not self.problem and not self.set_aside
+
+    def is_below(self, folders: tuple[str, ...]) -> bool:
+        return text_to_path(self.path).startswith(folders)
 
 
 class LightStore:
@@ -107,27 +129,31 @@ class LightSongs:
 
     def counts(self) -> dict[str, float]:
         """Return the number of songs of each kind; those of folders that were removed do not count."""
-        starts = [path_to_text(os.path.join(root, "")) for root in self.roots()]
-        elsewhere = "".join(" AND substr(path, 1, ?) <> ?" for _ in starts)
-        values = [value for start in starts for value in (len(start), start)]
-        names = ("songs", "artists", "missing", "unreadable", "set_aside", "damaged", "seconds")
-        (row,) = self._file.rows(
-            f"""
-            WITH files AS (
-                SELECT *, {IS_SONG} AND NOT (missing{elsewhere}) AS good FROM songs
-            )
-            SELECT count(*) FILTER (WHERE good),
-                count(DISTINCT artist_key) FILTER (WHERE good AND artist_key <> ''),
-                count(*) FILTER (WHERE good AND missing),
-                count(*) FILTER (WHERE problem <> ''),
-                count(*) FILTER (WHERE set_aside <> ''),
-                count(*) FILTER (WHERE good AND damage <> ''),
-                coalesce(sum(seconds) FILTER (WHERE good), 0.0)
-            FROM files
-            """,
-            *values,
-        )
-        return dict(zip(names, row, strict=True))
+        starts = tuple(os.path.join(root, "") for root in self.roots())
+        marked = [row for row in self._marked if not row.missing or row.is_below(starts)]
+        songs = [row for row in marked if row.is_song]
+        artists = {key: (n, seconds) for key, n, seconds in self._plain_artists}
+        return {
+            "songs": len(songs) + sum(n for n, _ in artists.values()),
+            "artists": len({*artists, *(row.artist_key for row in songs)} - {""}),
+            "missing": sum(row.missing for row in songs),
+            "unreadable": sum(row.problem != "" for row in self._marked),
+            "set_aside": sum(row.set_aside != "" for row in self._marked),
+            "damaged": sum(row.damage != "" for row in songs),
+            "seconds": sum(row.seconds for row in songs) + sum(seconds for _, seconds in artists.values()),
+        }
+
+    @cached_property
+    def _marked(self) -> "list[_MarkedSong]":
+        """The files that something is to be said about: usually few. Read once: a command shows one moment."""
+        query = f"SELECT {', '.join(_MarkedSong._fields)} FROM songs WHERE NOT ({IS_PLAIN})"
+        return [_MarkedSong(*row) for row in self._file.rows(query)]
+
+    @property
+    def _plain_artists(self) -> list[tuple[str, int, float]]:
+        """The artists of all other songs, with their number and seconds; one pass is faster than a count of each."""
+        query = f"SELECT artist_key, count(*), total(seconds) FROM songs WHERE {IS_PLAIN} GROUP BY artist_key"
+        return self._file.rows(query)
 
     def embeddings(self, model_id: int) -> tuple[list[int], bytes]:
         """Return the ids of the songs that can be compared under a model, and their embeddings, one after another."""
@@ -146,11 +172,21 @@ class LightSongs:
 
     def not_analysed(self, encoder_ids: Iterable[int]) -> int:
         """Return how many songs with existing files have no vector of at least one of these encoders."""
-        has = "EXISTS (SELECT 1 FROM song_vectors WHERE song_id = songs.id AND encoder_id = ?)"
         ids = list(encoder_ids)
-        lacks = " OR ".join([f"NOT {has}"] * len(ids)) or "0"
+        if all(self._has_all_vectors(encoder) for encoder in ids):
+            return 0
+        has = "EXISTS (SELECT 1 FROM song_vectors WHERE song_id = songs.id AND encoder_id = ?)"
+        lacks = " OR ".join([f"NOT {has}"] * len(ids))
         query = f"SELECT count(*) FROM songs WHERE {IS_SONG} AND NOT missing AND ({lacks})"
         return int(self._file.value(query, *ids))
+
+    def _has_all_vectors(self, encoder: int) -> bool:
+        """Return whether all songs with existing files have a vector; counts are faster than a look at each song."""
+        others = [str(row.id) for row in self._marked if row.missing or not row.is_song]
+        is_other = f"song_id IN ({', '.join(others)})"
+        query = f"SELECT count(*) - count(*) FILTER (WHERE {is_other}) FROM song_vectors WHERE encoder_id = ?"
+        n_songs = self._file.value("SELECT count(*) FROM songs") - len(others)
+        return bool(self._file.value(query, encoder) == n_songs)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return the files (path, reason) that cannot be analysed, sorted."""

@@ -5,6 +5,7 @@
 //       "told" (detail {song, reaction}): liked, a heart was given; played, it was removed; skipped, less is wanted
 //   toggleHeart(song): gives or removes a heart
 //   heartButton(song, props) -> <button class="icon-button heart">, pressed if the song has one
+//   lessButton(song, less) -> <button class="icon-button row-less">, which calls less()
 //   lessLike(song) -> promise of whether the service was told that less like this is wanted
 
 import { del, get, post, put } from "../core/api.js";
@@ -95,13 +96,24 @@ export function heartButton(song, { class: name = "", ...props } = {}) {
   return button;
 }
 
+export function lessButton(song, less) {
+  const button = iconButton("less", `Less like ${titleOf(song)}`, less, {
+    class: "icon-button row-less",
+    title: "Less like this",
+  });
+  buttons.set(button, song);
+  mark(button, song);
+  return button;
+}
+
+/** Hearts may be loaded after a list was drawn: until then its buttons are hidden. */
 function mark(button, song) {
   button.hidden = !hearts.shown || Boolean(song.src);
-  button.setAttribute("aria-pressed", String(hearts.has(song)));
+  if (button.matches(".heart")) button.setAttribute("aria-pressed", String(hearts.has(song)));
 }
 
 hearts.addEventListener("change", () => {
-  for (const button of document.querySelectorAll(".heart")) {
+  for (const button of document.querySelectorAll(".heart, .row-less")) {
     const song = buttons.get(button);
     if (song) mark(button, song);
   }

@@ -7,7 +7,7 @@ import { skeleton } from "../widgets/skeleton.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
 import { startRadio } from "../player/radio.js";
-import { heartButton, hearts, lessLike } from "../songs/hearts.js";
+import { heartButton, lessButton, lessLike } from "../songs/hearts.js";
 import { songHref } from "../songs/links.js";
 import { songList } from "../songs/list.js";
 import { emptyLibrary } from "./library/empty.js";
@@ -151,8 +151,7 @@ function rowOf(song, because, gone) {
       ),
     actions: [
       heartButton(song, { class: "row-heart" }),
-      hearts.shown &&
-        iconButton("less", `Less like ${title}`, less, { class: "icon-button row-less", title: "Less like this" }),
+      lessButton(song, less),
       iconButton("hide", `Hide ${title}`, hide, { class: "icon-button row-hide", title: "Hide" }),
     ],
     menu: [{ icon: "hide", label: "Hide", run: hide }],

@@ -41,7 +41,7 @@ export async function mapThumbnail(box, signal) {
   });
 }
 
-/** The whole map fits the height; a wide canvas shows it in the middle, stretched, as its shape has no meaning. */
+/** The map with equal axes, as in its own view: as large as the canvas is high, in the middle. */
 function paint(canvas, points, genre) {
   const { clientWidth: width, clientHeight: height } = canvas;
   if (!width || !height) return;
@@ -52,11 +52,12 @@ function paint(canvas, points, genre) {
   pen.scale(scale, scale);
   const colours = categoryColours(theme());
   const radius = Math.min(MAX_RADIUS, Math.max(MIN_RADIUS, 40 / Math.sqrt(genre.length)));
+  const side = Math.min(width, height) - 2 * MARGIN;
   for (let i = 0; i < genre.length; i += 1) {
     pen.fillStyle = colours[genre[i]] || colours[0];
     pen.beginPath();
-    const x = MARGIN + (points[2 * i] / STEPS) * (width - 2 * MARGIN);
-    const y = MARGIN + (points[2 * i + 1] / STEPS) * (height - 2 * MARGIN);
+    const x = (width - side) / 2 + (points[2 * i] / STEPS) * side;
+    const y = (height - side) / 2 + (points[2 * i + 1] / STEPS) * side;
     pen.arc(x, y, radius, 0, 2 * Math.PI);
     pen.fill();
   }
