@@ -6,7 +6,8 @@ the weights w, the bandwidth b, and t the typical squared distance of two songs:
     liked(x), disliked(x) = sum_i |w_i| exp(-|x - x_i|^2 / (b t))  over w_i > 0, and over w_i < 0
     score(x) = (liked(x) - min(disliked(x), liked(x) / 2)) / sum_i |w_i|
 
-Dislikes take away half at most: however many there are, a song near a liked one comes before others.
+Dislikes take away half at most: what is near the only liked song does not fall behind what is
+far from it, however many there are.
 """
 
 from dataclasses import dataclass

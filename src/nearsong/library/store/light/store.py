@@ -46,6 +46,10 @@ class _MarkedSong(NamedTuple):
         return text_to_path(self.path).startswith(folders)
 
 
+def _count(marks: Iterable[object]) -> int:
+    return sum(map(bool, marks))
+
+
 class LightStore:
     """The part of a SQLite library that is read without SQLAlchemy.
 
@@ -130,17 +134,17 @@ class LightSongs:
     def counts(self) -> dict[str, float]:
         """Return the number of songs of each kind; those of folders that were removed do not count."""
         starts = tuple(os.path.join(root, "") for root in self.roots())
-        marked = [row for row in self._marked if not row.missing or row.is_below(starts)]
-        songs = [row for row in marked if row.is_song]
-        artists = {key: (n, seconds) for key, n, seconds in self._plain_artists}
+        songs = [row for row in self._marked if row.is_song and (not row.missing or row.is_below(starts))]
+        marked = [(row.artist_key, 1, row.seconds) for row in songs]
+        artists, numbers, seconds = zip(*self._plain_artists, *marked, ("", 0, 0.0), strict=True)
         return {
-            "songs": len(songs) + sum(n for n, _ in artists.values()),
-            "artists": len({*artists, *(row.artist_key for row in songs)} - {""}),
-            "missing": sum(row.missing for row in songs),
-            "unreadable": sum(row.problem != "" for row in self._marked),
-            "set_aside": sum(row.set_aside != "" for row in self._marked),
-            "damaged": sum(row.damage != "" for row in songs),
-            "seconds": sum(row.seconds for row in songs) + sum(seconds for _, seconds in artists.values()),
+            "songs": sum(numbers),
+            "artists": len({*artists} - {""}),
+            "missing": _count(row.missing for row in songs),
+            "unreadable": _count(row.problem for row in self._marked),
+            "set_aside": _count(row.set_aside for row in self._marked),
+            "damaged": _count(row.damage for row in songs),
+            "seconds": sum(seconds),
         }
 
     @cached_property
