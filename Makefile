@@ -99,8 +99,8 @@ audit: $(VENV)/release
 	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
 
 # The files in deploy/: linted, and the Containerfile carried out in a bare Debian root (needs root and debootstrap).
-deploy-check: python
-	$(PYTHON) deploy/check.py
+deploy-check: $(VENV)/release
+	$(BIN)/python deploy/check.py
 
 $(BIN)/python: | python
 	$(PYTHON) -m venv $(VENV)

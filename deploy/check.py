@@ -7,6 +7,7 @@ missing is skipped, with the reason.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -36,8 +37,8 @@ class SkippedError(Exception):
 
 
 def needed(program: str) -> str:
-    """Return where a program is."""
-    found = shutil.which(program)
+    """Return where a program is: beside this Python, or on the path."""
+    found = shutil.which(program, path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
     if found is None:
         raise SkippedError(f"{program} is not installed")
     return found
@@ -145,11 +146,7 @@ class Image:
                         raise SystemExit("the command of the Containerfile does not serve")
                     time.sleep(1)
             finally:
-                os.killpg(process.pid, signal.SIGINT)
-                try:
-                    process.wait(30)
-                except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, signal.SIGKILL)
+                stop(process)
         dask = ["dask", "worker", "--version"]
         subprocess.run(self._words(dask, {}), check=True, capture_output=True)
         return f"`{' '.join(self.command)}` serves as user {self.user}, and its health check succeeds"
@@ -183,6 +180,16 @@ class Image:
             f"exec chroot --userspec={user}:{group} {self.root} sh -c {shlex.quote(inside)}"
         )
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+
+
+def stop(process: subprocess.Popen) -> None:
+    """End a service and what it started, as Ctrl-C would; one that has ended by itself is left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def run(*command: str, env: dict[str, str] | None = None) -> str:

@@ -4,6 +4,8 @@ import copy
 import errno
 import multiprocessing
 import pickle
+import shutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
@@ -19,6 +21,7 @@ from nearsong.errors import (
     NearsongError,
     UnclearSongError,
     disk_words,
+    install_command,
     is_disk_full,
 )
 
@@ -95,3 +98,17 @@ def test_a_disk_that_is_full_and_one_that_is_read_only_are_named_apart_and_witho
     assert full == "the disk is full (No space left on device); free some space and try again."
     read_only = disk_words(OSError(errno.EROFS, "Read-only file system", "/secret"))
     assert read_only == "the disk is read-only (Read-only file system); make it writable and try again."
+
+
+def test_the_command_that_installs_an_extra_is_for_the_environment_that_runs(tmp_path, monkeypatch):
+    program = tmp_path / "my venv" / "bin" / "python"
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "my venv"))
+    monkeypatch.setattr(shutil, "which", lambda name: str(program.with_name(name)))
+    assert install_command("postgres") == "pip install 'nearsong[postgres]'"
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/pip")  # another Python's
+    assert install_command("postgres") == f"'{program}' -m pip install 'nearsong[postgres]'"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "my venv" / "pipx_metadata.json").touch()
+    assert install_command("postgres") == "pipx inject nearsong 'psycopg[binary]<4,>=3.2'"
+    assert install_command("cluster") == "pipx inject nearsong 'distributed>=2024.1'"

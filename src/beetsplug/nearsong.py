@@ -1,7 +1,7 @@
 """A plugin of beets: ``beet nearsong`` scans beets' music, ``beet similar QUERY`` lists similar items.
 
-It is part of nearsong, which is installed in the environment of beets: ``pip install nearsong`` there, and
-``plugins: nearsong`` in the configuration of beets.
+It is part of nearsong, which is installed in the environment of beets; ``plugins: nearsong`` in the configuration
+of beets loads it.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ there is one, the row.
 
 import errno
 import os
+import sys
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -251,3 +252,20 @@ def disk_words(error: OSError) -> str:
     if error.errno == errno.EROFS:
         return f"the disk is read-only ({error.strerror}); make it writable and try again."
     return f"the disk is full ({error.strerror}); free some space and try again."
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs what an extra needs into the environment that runs, for an error to show.
+
+    A pip that is first on the path may belong to another environment; programs of pipx have none of their own.
+    """
+    import shlex  # only an error needs these
+    import shutil
+    from importlib.metadata import requires
+
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        listed = (text.partition(";") for text in requires("nearsong") or ())
+        needed = [name.strip() for name, _, marker in listed if marker.strip() == f"extra == '{extra}'"]
+        return f"pipx inject nearsong {shlex.join(needed)}"
+    is_first = shutil.which("pip") == os.path.join(os.path.dirname(sys.executable), "pip")
+    return f"{'pip' if is_first else f'{shlex.quote(sys.executable)} -m pip'} install 'nearsong[{extra}]'"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from nearsong.errors import InvalidInputError, NearsongError
+from nearsong.errors import InvalidInputError, NearsongError, install_command
 from nearsong.process_files import prepare_process_files
 from nearsong.validation import check_count
 
@@ -103,7 +103,7 @@ def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], address: s
     try:
         from distributed import Client
     except ImportError as error:
-        raise InvalidInputError("a cluster needs Dask: pip install 'nearsong[cluster]'.") from error
+        raise InvalidInputError(f"a cluster needs Dask: {install_command('cluster')}") from error
     try:
         client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -88,6 +88,10 @@ def test_a_backup_beside_a_service_and_a_scan_restores_to_the_same_answers(nears
 def test_an_existing_library_is_replaced_after_a_question_only(nearsong, tmp_path):
     for name in ("library.sqlite", "other.sqlite"):
         Library.open(tmp_path / name).close()
+    result = nearsong("restore", tmp_path / "backup.sqlite", library=tmp_path / "library.sqlite")
+    assert "backup.sqlite does not exist; give the file that `nearsong backup` wrote." in result.stderr.replace(
+        "\n", " "
+    )
     assert nearsong("backup", tmp_path / "backup.sqlite", library=tmp_path / "other.sqlite").returncode == 0
     result = nearsong("restore", tmp_path / "backup.sqlite", library=tmp_path / "library.sqlite")
     assert result.returncode == 2

@@ -87,3 +87,16 @@ def test_another_error_of_the_system_is_not_hidden(monkeypatch):
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(OSError, match="broken disk"):
         cli.main()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sync", "subsonic", "--help"]], ids=" ".join)
+def test_help_shows_no_value_for_a_flag(words):
+    printed = CliRunner().invoke(cli.app, words).stdout
+    assert "--help" in printed
+    assert "bool" not in printed
+
+
+def test_after_the_scan_of_an_empty_folder_the_next_step_is_to_add_music(tmp_path):
+    (tmp_path / "music").mkdir()
+    printed = run_nearsong("--library", tmp_path / "l.sqlite", "scan", tmp_path / "music").stdout
+    assert f"Next: No songs from {tmp_path / 'music'} yet; add music, or finish" in " ".join(printed.split())

@@ -9,7 +9,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
 import typer
 import yaml
 
@@ -77,7 +76,6 @@ def test_programs_that_read_these_files_find_nothing_wrong():
     assert done.returncode == 0, done.stdout + done.stderr
     checks = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert set(checks) == {"lint", "compose", "unit"}
+    assert checks["lint"] == "hadolint finds nothing"
     if shutil.which("systemd-analyze") is not None:
         assert checks["unit"].startswith("systemd takes it")
-    elif all(words.startswith("skipped") for words in checks.values()):
-        pytest.skip("; ".join(checks.values()))

@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from nearsong.library.store import Play as Play
     from nearsong.library.store import PlayQueue as PlayQueue
     from nearsong.library.store import SavedPlaylist as SavedPlaylist
+    from nearsong.library.store import check_backup as check_backup
     from nearsong.library.store import default_address as default_address
     from nearsong.library.store import library_file as library_file
     from nearsong.library.store import restore as restore
@@ -137,6 +138,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Play",
             "PlayQueue",
             "SavedPlaylist",
+            "check_backup",
             "default_address",
             "library_file",
             "restore",

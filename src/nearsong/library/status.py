@@ -145,7 +145,9 @@ def _is_unfinished(status: Status) -> bool:
 
 def _advice(status: Status, store: "LightStore | Store") -> list[str]:
     if _is_unfinished(status):
-        return [f"The first scan of {', '.join(status.folders)} is not complete: nearsong scan"]
+        return [
+            f"No songs from {', '.join(status.folders)} yet; add music, or finish an interrupted scan: nearsong scan"
+        ]
     if not status.songs:
         return ["Scan a folder of music: nearsong scan FOLDER"]
     advice = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nearsong.errors import ListensError
+from nearsong.errors import ListensError, install_command
 from nearsong.listens.blocks import BATCH_ROWS, Batch, BlockBuilder
 from nearsong.listens.columns import NEEDED, ColumnNames, find_columns, listed
 from nearsong.listens.json_records import as_text
@@ -51,9 +51,7 @@ def _pyarrow(source: SourceFile) -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ListensError(
-            f"{source.name}: reading Parquet needs pyarrow: pip install 'nearsong[parquet]'"
-        ) from error
+        raise ListensError(f"{source.name}: reading Parquet needs pyarrow: {install_command('parquet')}") from error
     return pyarrow, pyarrow.parquet
 
 

@@ -201,6 +201,30 @@ def test_a_library_is_replaced_only_when_told_and_only_if_nobody_has_it_open(bac
         assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "wal"
 
 
+CRASHED = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("UPDATE songs SET path = '/of the log'")
+connection.commit()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "damaged"])
+def test_the_log_that_a_lost_library_left_is_not_written_into_the_restored_one(backup, tmp_path, is_deleted):
+    target = tmp_path / "library.sqlite"
+    with contextlib.closing(Store(target)) as store:
+        put_file(store, "/lost.mp3")
+    assert subprocess.run([sys.executable, "-c", CRASHED, str(target)], timeout=300).returncode == -9
+    assert os.path.getsize(f"{target}-wal") > 0
+    if is_deleted:
+        target.unlink()
+    else:
+        target.write_bytes(b"\xff" * target.stat().st_size)
+    restore(backup, str(target), replace=True)
+    assert paths_in(target) == ["/restored.mp3"]
+
+
 def test_a_postgresql_library_is_never_replaced(backup, postgres):
     address = postgres.new_schema()
     with contextlib.closing(Store(address)) as store:

@@ -42,12 +42,13 @@ def restore(
 
     For example: nearsong --library ~/.local/share/nearsong/library.sqlite restore /backup/nearsong.sqlite
     """
-    from nearsong.library import library_file
+    from nearsong.library import check_backup, library_file
     from nearsong.library import restore as run
 
     address = address_of(library)
     target = library_file(address)
     if target is not None and os.path.lexists(target) and not replace:
+        check_backup(file)  # before a question that has no good answer
         question = f"Replace {printable(str(target))}? What is in it now is lost for good."
         if not confirmed(question, f"nearsong restore {file} --replace"):
             print_line(output(), "Nothing was restored.")

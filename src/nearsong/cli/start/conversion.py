@@ -1,4 +1,4 @@
-"""A command of typer -> the same, which converts only those options that need it.
+"""A command of typer -> the same, which converts only those options that need it, and shows no type of flags.
 
 Typer converts every value with pydantic, whose import takes as long as the rest of a light command, even where an
 option was not given. An option whose value already has its type stays as it is here; all others are left to typer.
@@ -28,11 +28,17 @@ def skip_needless_conversions(command: Any) -> None:
 
     def parse(ctx: Any, args: list[str]) -> Any:
         for param in command.get_params(ctx):  # not before: some options are added last, such as --help
+            if getattr(param, "is_flag", False) and hasattr(param, "display_type_rich"):
+                param.display_type_rich = _no_type
             if hasattr(param, "get_runtime_param") and getattr(param, "_runtime_param", 0) is None:
                 param._runtime_param = _NeedlessConversion()
         return parse_args(ctx, args)
 
     command.parse_args = parse
+
+
+def _no_type(ctx: Any) -> None:
+    """Stand in for the type of a flag in the help: typer would print ``--version <bool>``, which takes no value."""
 
 
 def _has_its_type(value: Any, descriptor: Any) -> bool:

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from nearsong.errors import InvalidInputError
+from nearsong.errors import InvalidInputError, install_command
 from nearsong.experiment.report.style import MATPLOTLIB_STYLE
 
 try:
@@ -21,7 +21,7 @@ except ImportError:  # see `check_matplotlib`
 def check_matplotlib() -> None:
     """Raise an error if figures cannot be drawn here, before anything else is done for them."""
     if matplotlib is None:
-        raise InvalidInputError("Figures of a report need matplotlib: pip install 'nearsong[paper]'")
+        raise InvalidInputError(f"Figures of a report need matplotlib: {install_command('paper')}")
 
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:

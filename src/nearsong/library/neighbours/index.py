@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearsong.atomic_write import atomic_path
-from nearsong.errors import InvalidInputError
+from nearsong.errors import InvalidInputError, install_command
 from nearsong.executor import available_processors
 from nearsong.library.neighbours.exact import Bounded, Floats, Rows, check_embeddings, float64_blocks, measure
 from nearsong.temporary import remove_unfinished
@@ -41,7 +41,7 @@ Neighbours = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 APPROXIMATE_ABOVE = 200_000
 NO_GRAPH = (
     f"Every search reads all songs. For libraries of more than {APPROXIMATE_ABOVE:,} songs a graph is faster: "
-    "pip install 'nearsong[large]'"
+    f"{install_command('large')}"
 )
 GRAPH = {"metric": "l2sq", "dtype": "f16", "connectivity": 16, "expansion_add": 128}
 EXPANSION_SEARCH = 160

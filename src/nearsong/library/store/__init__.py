@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nearsong.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from nearsong.library.store.backup import check_backup as check_backup
     from nearsong.library.store.backup import restore as restore
     from nearsong.library.store.database import Connection as Connection
     from nearsong.library.store.database import Database as Database
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "backup": ["restore"],
+        "backup": ["check_backup", "restore"],
         "database": ["Connection", "Database", "library_file"],
         "light.address": ["ENVIRONMENT", "default_address"],
         "light.records": ["ACTIVE", "EncoderRow", "History", "ModelRow", "PENDING", "PLAYED", "REJECTED"],

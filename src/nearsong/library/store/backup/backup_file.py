@@ -38,6 +38,14 @@ def opened_backup(path: Path) -> Iterator[sqlite3.Connection]:
     LibraryError
         If the file is missing, no backup of a library, damaged, or of another format.
     """
+    with identified_backup(path) as connection:
+        _check_pages(path, connection)
+        yield connection
+
+
+@contextmanager
+def identified_backup(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection to a file that says that it is a backup; some of it may be damaged."""
     if not path.is_file():
         raise refused(path, "does not exist; give the file that `nearsong backup` wrote.")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -58,7 +66,6 @@ def opened_backup(path: Path) -> Iterator[sqlite3.Connection]:
             raise refused(
                 path, f"has format {found[0]}, but this nearsong reads format {FORMAT}; restore it with its version."
             )
-        _check_pages(path, connection)
         yield connection
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from nearsong.atomic_write import atomic_path, is_replaceable
 from nearsong.errors import LibraryError
-from nearsong.library.store.backup.backup_file import copy_file, opened_backup, refused
+from nearsong.library.store.backup.backup_file import copy_file, identified_backup, opened_backup, refused
 from nearsong.library.store.backup.rows import copy_rows, is_empty
 from nearsong.library.store.database import Database, library_file
+
+_LOG_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def restore(backup: str | os.PathLike[str], address: str, *, replace: bool = False) -> None:
@@ -31,12 +33,28 @@ def restore(backup: str | os.PathLike[str], address: str, *, replace: bool = Fal
     LibraryError
         If the backup cannot be used, there is a library already, or a program has it open.
     """
-    source = Path(os.path.realpath(os.path.expanduser(backup)))
+    source = _real_path(backup)
     target = library_file(address)
     if target is None:
         _restore_rows(source, address)
     else:
         _restore_file(source, target, replace)
+
+
+def check_backup(backup: str | os.PathLike[str]) -> None:
+    """Raise if a file is no backup that this version restores; it need not be intact, which takes time to tell.
+
+    Raises
+    ------
+    LibraryError
+        If the file is missing, no backup, or of another format.
+    """
+    with identified_backup(_real_path(backup)):
+        pass
+
+
+def _real_path(backup: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(backup)))
 
 
 def _restore_file(source: Path, path: Path, replace: bool) -> None:
@@ -57,7 +75,8 @@ def _restore_file(source: Path, path: Path, replace: bool) -> None:
                     copy_file(backup, copy)
                     copy.execute("PRAGMA journal_mode=WAL").close()
                 if os.path.lexists(target):
-                    _check_unused(target)  # again, as copying takes time; it also leaves no log for the new file
+                    _check_unused(target)  # again, as copying takes time
+                _remove_logs(target)
         except PermissionError as error:
             raise refused(target, f"cannot be written ({error.strerror}); check its permissions.") from error
 
@@ -77,6 +96,12 @@ def _check_unused(target: Path) -> None:
                 raise refused(target, "is in use; stop what serves, scans or trains first.") from error
         except sqlite3.DatabaseError:
             pass  # damaged, which may be why it is replaced
+
+
+def _remove_logs(target: Path) -> None:
+    """Remove what a library left that was deleted, or damaged: SQLite would write such a log into the new file."""
+    for suffix in _LOG_SUFFIXES:
+        target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
 def _restore_rows(source: Path, address: str) -> None:

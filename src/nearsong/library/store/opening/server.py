@@ -13,7 +13,7 @@ import platformdirs
 import sqlalchemy as sa
 from sqlalchemy.exc import NoSuchModuleError
 
-from nearsong.errors import DatabaseError, InvalidInputError
+from nearsong.errors import DatabaseError, InvalidInputError, install_command
 
 KEEPALIVE_OPTIONS = {
     "connect_timeout": 15,
@@ -47,7 +47,7 @@ class ServerConnections:
         try:
             self.engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"client_encoding": "utf8", **lost})
         except (ImportError, NoSuchModuleError) as error:
-            raise InvalidInputError("PostgreSQL needs its driver: pip install 'nearsong[postgres]'.") from error
+            raise InvalidInputError(f"PostgreSQL needs its driver: {install_command('postgres')}") from error
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = False

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nearsong.atomic_write import atomic_write
 from nearsong.audio.features import FrameFeatures, Frames
 from nearsong.encoding.frames import check_frames
-from nearsong.errors import EncoderNotInstalledError, InvalidInputError
+from nearsong.errors import EncoderNotInstalledError, InvalidInputError, install_command
 from nearsong.model.encoders.base import SongEncoder, VectorPart
 from nearsong.model.encoders.pretrained.installed import encoders_folder, installed_file, make_folder
 from nearsong.model.encoders.pretrained.onnx_description import OnnxDescription, read_description
@@ -196,7 +196,7 @@ class _Network:
             import onnxruntime
         except ImportError as error:
             raise EncoderNotInstalledError(
-                "The encoder onnx needs onnxruntime. Run: pip install 'nearsong[onnx]'"
+                f"The encoder onnx needs onnxruntime. Run: {install_command('onnx')}"
             ) from error
         self._description = description
         options = onnxruntime.SessionOptions()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nearsong.errors import InvalidInputError
+from nearsong.errors import InvalidInputError, install_command
 from nearsong.model.plain_arrays import array_names, read_array
 
 KEY_NAMES = {"path": "path", "mbid": "mbid", "recording_mbid": "mbid", "content": "content"}
@@ -126,7 +126,7 @@ def _read_parquet(name: str) -> tuple[str, list[str], npt.NDArray[Any]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise InvalidInputError(f"{name}: reading Parquet needs pyarrow: pip install 'nearsong[parquet]'") from error
+        raise InvalidInputError(f"{name}: reading Parquet needs pyarrow: {install_command('parquet')}") from error
     try:
         with pyarrow.parquet.ParquetFile(name) as file:
             key_name = _key_name(name, file.schema_arrow.names)
