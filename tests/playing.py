@@ -1,11 +1,14 @@
 """What tests of the page's player share: what its two audio elements do, and what hands do with it."""
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from browsing import played, rows
 
 LONG_MINUTES = 8
-PART_SECONDS = 12
+PART_SECONDS = 60
+"""Longer than all that a test does before it jumps to the end, on a busy machine too."""
 
 
 def watch_elements(page: Page) -> None:
@@ -38,6 +41,28 @@ def play_parts(page: Page) -> None:
     rows(page).first.locator(".row-play").click()
     expect(page.locator("#player-title")).to_have_text("Part 1")
     played(page, 0.2)
+
+
+def hold_sound(page: Page, but: int = 0) -> None:
+    """Let no song sound from now on, but one: those of two seconds end before a busy machine has looked."""
+    page.route(re.compile(rf"/api/v1/songs/(?!{but}/)\d+/audio"), lambda _route: None)
+
+
+def crossing(page: Page) -> None:
+    """Wait until both elements play, and neither is at its full volume; the page looks at each frame."""
+    page.wait_for_function(
+        """() => {
+          const on = window.elements.filter((one) => !one.paused);
+          return on.length === 2 && on.every((one) => one.volume > 0 && one.volume < 1);
+        }"""
+    )
+
+
+def faded(page: Page, most: float) -> None:
+    """Wait until what plays is this quiet, but not silent; the page looks at each frame."""
+    page.wait_for_function(
+        "(most) => window.elements.some((one) => !one.paused && one.volume > 0 && one.volume < most)", arg=most
+    )
 
 
 def seek(page: Page, seconds: float) -> None:

@@ -194,6 +194,7 @@ def test_where_histories_name_only_artists_somebody_new_gets_songs_of_those_with
     artists = [one.song.artist for one in answer.songs]
     assert artists[0] == first
     assert set(artists) == {first, second}
+    assert artists[:4] == [first, second, first, second]  # their songs are equal: one of each in turn
     assert "artists that most people here listen to" in answer.notes[0]
 
 

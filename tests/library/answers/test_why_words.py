@@ -57,13 +57,19 @@ LEARNED = FusedReasons((KindReason("taste", "listeners' taste", 1.0, 1.0, 0.94),
             "Nearest in listeners' taste: nearer than 94 % of all pairs; learned from 312 listeners.",
         ),
         ({"traits": TraitPair((), (("bright", "dark"),)), "listeners": 0}, "No sound stands out in both."),
+        (
+            {"traits": TraitPair(("dark",)), "listeners": 1, "closeness": 0.1},
+            "Far apart; both are dark; 1 listener plays both artists.",
+        ),
+        ({"same_artist": True, "artist": "Can", "closeness": 0.1}, "Both are by Can."),
     ],
 )
 def test_the_first_sentence_says_the_reasons_in_the_order_of_their_worth(facts, sentence):
     shared = facts.pop("listeners", None)
     overlap = None if shared is None else Overlap(shared, 50, 61, 0.1, 1 if shared else None)
     sound = Explanation((), (), 1.0, 0.0, 0.5, 0.5)
-    why = Why("A - a", "B - b", 1.0, 0.9, 0.6, sound, {}, facts.pop("same_artist", False), overlap, **facts)
+    closeness = facts.pop("closeness", 0.6)
+    why = Why("A - a", "B - b", 1.0, 0.9, closeness, sound, {}, facts.pop("same_artist", False), overlap, **facts)
     assert why.lead == why.sentences()[0] == sentence
     if why.traits.opposed:
         assert why.sentences()[1] == "In sound they differ: the seed is bright, this song dark."

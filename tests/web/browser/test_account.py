@@ -128,6 +128,7 @@ def test_an_admin_adds_and_removes_listeners(people, visit):
     page.get_by_role("button", name="Delete: ben").click()
     page.keyboard.press("Escape")  # is no yes
     expect(page.locator("dialog[open]")).to_have_count(0)
+    expect(page.get_by_role("button", name="Delete: ben")).to_be_focused()
     page.get_by_role("button", name="Delete: ben").click()
     page.get_by_role("button", name="Delete all of it").click()
     expect(page.locator(".account-person")).to_have_count(2)

@@ -10,6 +10,7 @@ import music_library
 from browsing import READY, ask, ids, rows, serious, titles, too_wide
 from nearsong.audio.tags import Tags, write_tags
 from nearsong.library import Library
+from playing import hold_sound
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 ARTISTS = ("Band A0", "Band A3", "Band A1", "Newcomer")
@@ -63,6 +64,7 @@ def test_a_compilation_is_one_album_that_home_leads_to_and_that_plays(visit, wit
     expect(page.get_by_role("heading", name="Disc 2")).to_be_visible()
     assert titles(rows(page, "#album-songs")) == HITS
     assert page.locator("#album-songs .row-number").all_inner_texts() == ["1", "2", "1", "2"]
+    hold_sound(page)
     page.get_by_role("button", name="Play all").click()
     expect(page.locator("#player-title")).to_have_text("Hit 1-1")
     assert queue(page) == HITS
@@ -115,6 +117,7 @@ def test_albums_are_found_sorted_and_played_from_the_grid(visit, with_compilatio
     expect(tiles.first).to_contain_text("Hits of 1999")
     page.get_by_role("searchbox", name="Search albums").fill("band a3")
     expect(tiles).to_have_count(1)
+    hold_sound(page)
     page.get_by_role("button", name="Play First by Band A3").click()
     expect(page.locator("#player-title")).to_have_text("Song 30")
     page.get_by_role("searchbox", name="Search albums").fill("no such album")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import LONG, ask, drag, ids, played
 from map_points import CANVAS, where
+from playing import hold_sound
 from waiting import wait_for
 
 
@@ -162,6 +163,7 @@ def test_a_lasso_makes_a_playlist_of_exactly_the_songs_inside(visit, served, way
     drag(page, path, shift=way == "shift")
     expect(page.locator("#map-list-title")).to_have_text(f"{len(inside)} songs selected")
     assert set(page.locator(".map-row-names > :first-child").all_inner_texts()) == inside
+    hold_sound(page)
     page.get_by_role("button", name="Radio").click()
     expect(page.locator("#player-radio")).to_have_attribute("title", f"Radio: {len(inside)} songs of the map")
     assert page.locator("#player-title").inner_text() in inside

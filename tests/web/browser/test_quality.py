@@ -39,6 +39,15 @@ def test_the_picture_and_the_table_say_what_the_report_says(visit, served):
         means = [row[panel]["mean"] for row in shown]
         order = sorted(range(len(shown)), key=means.__getitem__)
         assert order == sorted(order, key=lambda at: (dots[at], means[at]))
+    inside = """() => {
+      const names = [...document.querySelectorAll(".quality-panel .chart-name")];
+      const left = (node) => node.getBoundingClientRect().left;
+      return names.length > 0 && names.every((name) => left(name) >= left(name.closest(".quality-panel")));
+    }"""
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        expect(pictures.first).to_be_visible()
+        page.wait_for_function(inside)
     page.get_by_text("Show as a table").click()
     for line, row in zip(page.locator(".quality-table tbody tr").all(), report["rows"], strict=True):
         cells = line.locator("td").all_inner_texts()

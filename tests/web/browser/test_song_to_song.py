@@ -4,7 +4,17 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import played, rows, serious, sought_back, titles, until
-from playing import PART_SECONDS, play_parts, queued, seek, volumes, watch_elements
+from playing import (
+    PART_SECONDS,
+    crossing,
+    faded,
+    hold_sound,
+    play_parts,
+    queued,
+    seek,
+    volumes,
+    watch_elements,
+)
 
 
 def test_the_next_song_is_loaded_in_the_other_element_and_starts_as_the_first_ends(visit, long_served):
@@ -42,7 +52,7 @@ def test_songs_cross_and_are_equally_loud_as_the_options_say(visit, long_served)
     expect(page.locator("#options-toggle")).to_be_focused()
     seek(page, PART_SECONDS - 3.5)
     expect(page.locator("#player-title")).to_have_text("Part 2")
-    until(page, lambda: len(volumes(page)) == 2 and all(0 < volume < 1 for volume in volumes(page)))
+    crossing(page)
     until(page, lambda: volumes(page) == [1])
     page.reload()
     page.locator("#options-toggle").click()
@@ -67,6 +77,7 @@ def test_no_gain_makes_a_song_clip(visit, served):
 
 def test_what_is_shuffled_or_repeated_stays_so_after_a_reload(visit, long_served):
     page = visit(long_served)
+    hold_sound(page)
     page.locator("#search").fill("band a")
     expect(rows(page)).to_have_count(20)
     in_order = titles(rows(page))
@@ -122,7 +133,7 @@ def test_the_sleep_timer_fades_and_pauses_at_the_end_of_the_song_or_after_minute
     expect(page.get_by_role("button", name="Playback options: stops after this song")).to_be_visible()
     page.keyboard.press("Escape")
     seek(page, PART_SECONDS - 3)
-    until(page, lambda: 0 < min(volumes(page), default=0) < 0.2)
+    faded(page, 0.2)
     expect(page.locator(".toast")).to_contain_text("Sleep timer: paused.")
     expect(page.locator("#player-title")).to_have_text("Part 2")  # is next, and waits
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

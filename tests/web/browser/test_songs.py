@@ -7,7 +7,8 @@ import soundfile
 from playwright.sync_api import expect
 
 import music_library
-from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, open_menu, played, remember, rows, titles
+from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, open_menu, played, remember, rows, titles, until
+from playing import hold_sound
 
 NEAR, NATIVE = "#near-learned", "#near-native"
 
@@ -54,6 +55,32 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
     assert page.locator(".mark-agree").count() > 0
 
 
+def test_only_a_history_that_names_songs_tells_that_one_was_not_played(visit, served, song):
+    facts = ask(served, f"/songs/{song['id']}") | {"plays": 0}
+    page = visit.blank(served)
+    for known in (True, False):
+        told = facts | {"plays_known": known}
+        page.route(f"**/api/v1/songs/{song['id']}", lambda route, told=told: route.fulfill(json=told))
+        page.goto("about:blank")
+        page.goto(f"{served}/#/song/{song['id']}")
+        expect(page.get_by_role("heading", level=1)).to_have_text(song["title"])
+        expect(page.get_by_role("list", name="About the song").get_by_text("not played")).to_have_count(int(known))
+
+
+def test_names_have_room_in_two_narrow_columns_and_on_a_phone_the_songs_begin_soon(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}", viewport={"width": 1024, "height": 768})
+    for column in (NEAR, NATIVE):
+        expect(rows(page, column)).to_have_count(10)
+        names = rows(page, column).first.locator(".row-names").bounding_box()
+        assert names["width"] > 140
+        mark = rows(page, column).first.locator(".closeness").bounding_box()
+        assert mark["y"] >= names["y"] + names["height"]
+        assert mark["x"] == pytest.approx(names["x"], abs=1)
+    page.set_viewport_size({"width": 390, "height": 844})
+    tools = page.locator(".near-tools")
+    until(page, lambda: tools.bounding_box()["height"] < 150)
+
+
 def explained(served, song):
     """Return a song, the rank of a similar one by another artist, that one, and why: with a sound that both have."""
     for seed in [song, *ask(served, "/songs", limit=40)["items"]]:
@@ -77,7 +104,7 @@ def test_why_opens_with_one_sentence_and_the_shared_moment_and_folds_the_details
     status = panel.get_by_role("status")
     seen = remember(page, ".moment-status")
     panel.get_by_role("button", name="Hear what they share").click()
-    expect(status).to_have_text("At 0:00 and 0:00", timeout=30_000)
+    expect(status).to_have_text("At 0:00 and 0:00")
     heard = " ".join(seen())
     assert heard.index(f"{song['title']} at 0:00") < heard.index(f"{other['title']} at 0:00")
     panel.get_by_role("button", name="Hear what they share").click()
@@ -91,6 +118,7 @@ def test_why_opens_with_one_sentence_and_the_shared_moment_and_folds_the_details
         expect(panel).to_contain_text(sound["words"], ignore_case=True)
     example = panel.locator(".sound-examples button").first
     expect(example).to_be_visible()
+    hold_sound(page)
     example.click()
     expect(page.locator("#player-title")).to_have_text(example.inner_text())
     page.keyboard.press("Escape")
@@ -117,12 +145,13 @@ def test_filters_and_show_more_change_the_lists(visit, served, song):
     expect(rows(page, NEAR)).to_have_count(10)
     with page.expect_response(lambda answer: "new_artists=true" in answer.url):
         page.get_by_role("button", name="Other artists only").click()
-    expect(page.locator(f"{NEAR} .row-artist", has_text=song["artist"])).to_have_count(0)
+    artists = page.locator(f"{NEAR} .row-artist")
+    expect(artists.filter(has_text=song["artist"])).to_have_count(0)
     page.get_by_role("button", name="One song per artist").click()
+    until(page, lambda: len(set(artists.all_inner_texts())) == 10)
     page.get_by_role("button", name="Show more").click()
+    until(page, lambda: len(set(artists.all_inner_texts())) == 20)
     expect(rows(page, NEAR)).to_have_count(20)
-    artists = page.locator(f"{NEAR} .row-artist").all_inner_texts()
-    assert len(set(artists)) == 20
 
 
 def test_neighbours_play_one_after_the_other(visit, served, song):

@@ -38,6 +38,7 @@ class SongOut(_ListedFields):  # type: ignore[misc]  # the fields of the tags, f
 class SongDetail(SongOut):
     """A song and its file."""
 
+    plays_known: bool = Field(description="Whether histories name songs; without, nobody knows which were played.")
     path: str
     recording_mbid: str
     size: int | None = Field(description="Bytes; null if the file is missing.")

@@ -22,7 +22,7 @@ from nearsong.library.answers.words.sound_traits import Signs, SongTraits, Trait
 from nearsong.library.listeners.artist_overlap import Overlap
 from nearsong.library.listeners.listeners import Listeners
 from nearsong.library.models.library_encoders import stored_encoder
-from nearsong.library.neighbours.closeness import closeness_word
+from nearsong.library.neighbours.closeness import CLOSENESS_WORDS, closeness_word
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Song
 from nearsong.library.store import ModelRow, Store
@@ -89,8 +89,10 @@ class Why:
 
     @property
     def lead(self) -> str:
-        """The reasons in one sentence."""
+        """The reasons in one sentence; of songs that are far from each other it says so first."""
         clauses = [f"both are by {self.artist}" if self.artist else "both are by the same artist"] * self.same_artist
+        if not self.same_artist and self.closeness_word == CLOSENESS_WORDS[-1][1]:
+            clauses.append("far apart")
         if self.traits.shared:
             clauses.append(f"both are {listed(self.traits.shared[:MAX_WORDS_NAMED])}")
         if self.fused is not None and self.fused.tags:

@@ -6,6 +6,7 @@
 //   toggleHeart(song): gives or removes a heart
 //   heartButton(song, props) -> <button class="icon-button heart">, pressed if the song has one
 //   lessButton(song, less) -> <button class="icon-button row-less">, which calls less()
+//   markHearts(node): what is put back into the page shows what was loaded meanwhile
 //   lessLike(song) -> promise of whether the service was told that less like this is wanted
 
 import { del, get, post, put } from "../core/api.js";
@@ -112,9 +113,11 @@ function mark(button, song) {
   if (button.matches(".heart")) button.setAttribute("aria-pressed", String(hearts.has(song)));
 }
 
-hearts.addEventListener("change", () => {
-  for (const button of document.querySelectorAll(".heart, .row-less")) {
+export function markHearts(node) {
+  for (const button of node.querySelectorAll(".heart, .row-less")) {
     const song = buttons.get(button);
     if (song) mark(button, song);
   }
-});
+}
+
+hearts.addEventListener("change", () => markHearts(document));

@@ -64,6 +64,13 @@ export function songMenu(song, items = [], { less = lessLike } = {}) {
     { icon: "heart", label: hearts.has(song) ? "Remove heart" : "Give a heart", run: () => toggleHeart(song) },
     { icon: "less", label: "Less like this", run: () => less(song) },
   ];
+  const open = () => {
+    const first = [{ icon: "near", label: "Similar songs", href: songHref(song.id) }, ...items, ...usual];
+    const isElsewhere = (item) => !item.href || item.href !== location.hash;
+    const add = openMenu(button, [...first, ...(hearts.shown ? opinions() : [])].filter(isElsewhere));
+    // hearts may be loaded after the menu was opened
+    if (!hearts.shown) hearts.addEventListener("change", () => hearts.shown && add(opinions()), { once: true });
+  };
   const button = h(
     "button",
     {
@@ -72,18 +79,7 @@ export function songMenu(song, items = [], { less = lessLike } = {}) {
       "aria-label": `More for ${titleOf(song)}`,
       "aria-haspopup": "menu",
       "aria-expanded": false,
-      on: {
-        click: () =>
-          openMenu(
-            button,
-            [
-              { icon: "near", label: "Similar songs", href: songHref(song.id) },
-              ...items,
-              ...usual,
-              ...(hearts.shown ? opinions() : []),
-            ].filter((item) => !item.href || item.href !== location.hash),
-          ),
-      },
+      on: { click: open },
     },
     icon("more"),
   );

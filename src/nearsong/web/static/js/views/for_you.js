@@ -7,7 +7,7 @@ import { skeleton } from "../widgets/skeleton.js";
 import { say } from "../core/toasts.js";
 import { player } from "../player/player.js";
 import { startRadio } from "../player/radio.js";
-import { heartButton, lessButton, lessLike } from "../songs/hearts.js";
+import { heartButton, lessButton, lessLike, markHearts } from "../songs/hearts.js";
 import { songHref } from "../songs/links.js";
 import { songList } from "../songs/list.js";
 import { emptyLibrary } from "./library/empty.js";
@@ -173,6 +173,7 @@ function leave(list, song, state) {
   return () => {
     keepHidden(hiddenSongs().filter((id) => id !== song.id));
     list.insertBefore(row, next?.isConnected && at < state.songs.length ? next : null);
+    markHearts(row);
     state.songs.splice(at, 0, song);
   };
 }

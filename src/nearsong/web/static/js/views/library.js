@@ -11,6 +11,7 @@ import { scrollRow } from "../widgets/scroll_row.js";
 import { searchField } from "../widgets/search_field.js";
 import { skeleton } from "../widgets/skeleton.js";
 import { emptyLibrary, nextStep } from "./library/empty.js";
+import { namesFound } from "./library/names_found.js";
 import { scanNote } from "./library/scan_note.js";
 import { libraryTabs } from "./library/tabs.js";
 
@@ -98,6 +99,7 @@ class LibraryView {
     this.chips = h("div", { class: "genre-chips", role: "group", "aria-label": "Genre", hidden: true });
     this.syncChips = scrollRow(this.chips);
     this.counter = h("p", { class: "result-count", id: "result-count", role: "status" });
+    this.names = h("div");
     this.list = h("ul", { class: "song-list", id: "songs", "aria-label": "Songs", role: "list" });
     this.waits = skeleton("rows", 10);
     moveByArrows(this.list);
@@ -124,6 +126,7 @@ class LibraryView {
         ),
         this.chips,
       ),
+      this.names,
       this.counter,
       this.waits,
       this.list,
@@ -164,16 +167,14 @@ class LibraryView {
     const { signal } = this.asking;
     const mine = (this.turn += 1);
     try {
-      const page = await get(
-        "/songs",
-        { ...this.asked, offset: 0, limit: Math.max(PAGE_SONGS, kept?.songs || 0) },
-        { signal },
-      );
+      const asked = { ...this.asked, offset: 0, limit: Math.max(PAGE_SONGS, kept?.songs || 0) };
+      const [page, names] = await Promise.all([get("/songs", asked, { signal }), namesFound(asked.search, signal)]);
       await this.settled;
       if (mine !== this.turn) return; // the response to an earlier query
       this.songs = [];
       this.waits.remove();
       this.list.replaceChildren();
+      replace(this.names, names);
       this.take(page);
       this.say(page);
       // songs were added meanwhile
@@ -301,6 +302,9 @@ class LibraryView {
     const { genres } = this;
     if (genres.length < 2) return void (this.chips.hidden = true);
     const chosen = this.asked.genre;
+    const shown = JSON.stringify([genres, chosen]);
+    if (shown === this.shownChips) return; // they may be about to be pressed
+    this.shownChips = shown;
     const first = genres.slice(0, MAX_CHIPS);
     if (chosen && !first.some((genre) => genre.name === chosen))
       first.push(genres.find((genre) => genre.name === chosen) || { name: chosen, songs: 0 });

@@ -33,7 +33,7 @@ export async function show(root, { id }, app) {
   const state = { n: FIRST, near: [], without: () => minus.songs().map((one) => one.id) };
   const box = h("div", { class: "near-lists" }, waiting());
   const chips = filters.map((filter) => filterChip(filter, () => load(song, box, state, app)));
-  const head = header(song, state, app);
+  const head = header(song, state);
   replace(
     root,
     head.node,
@@ -72,7 +72,7 @@ function filterChip({ name, parameter, label }, changed) {
   return chip;
 }
 
-function header(song, state, app) {
+function header(song, state) {
   const play = h("button", {
     class: "button",
     id: "play-song",
@@ -95,7 +95,7 @@ function header(song, state, app) {
     song.year && String(song.year),
     song.genre && h("a", { href: `#/library?genre=${encodeURIComponent(song.genre)}` }, song.genre),
     time(song.seconds),
-    song.plays > 0 ? count(song.plays, "play") : app.status.histories > 0 && "not played",
+    song.plays > 0 ? count(song.plays, "play") : song.plays_known && "not played",
   ].filter(Boolean);
   const node = h(
     "header",

@@ -1,4 +1,5 @@
 // openMenu(button, items) -> a menu at a button: items [{icon, label, run}] or [{icon, label, href}]
+//   returns add(items), which adds some at its end if it is still open
 
 import { h, icon } from "../core/dom.js";
 import { onEscape } from "../core/escape.js";
@@ -8,8 +9,8 @@ let shutMenu = null;
 export function openMenu(button, items) {
   const again = button.getAttribute("aria-expanded") === "true";
   shutMenu?.();
-  if (again) return;
-  const entries = items.map((item) =>
+  if (again) return () => {};
+  const entryOf = (item) =>
     h(
       item.href ? "a" : "button",
       {
@@ -27,8 +28,8 @@ export function openMenu(button, items) {
       },
       icon(item.icon || "right"),
       item.label,
-    ),
-  );
+    );
+  const entries = items.map(entryOf);
   const menu = h(
     "div",
     { class: "menu", role: "menu", "aria-label": button.getAttribute("aria-label"), on: { keydown: keys } },
@@ -69,6 +70,13 @@ export function openMenu(button, items) {
   window.addEventListener("resize", moved);
   window.addEventListener("scroll", moved, true);
   window.addEventListener("hashchange", moved);
+  return (more) => {
+    if (!menu.isConnected) return;
+    const added = more.map(entryOf);
+    entries.push(...added);
+    menu.append(...added);
+    moveTo(menu, button);
+  };
 }
 
 function moveTo(menu, button) {

@@ -7,6 +7,8 @@ import { say, sayError } from "../../core/toasts.js";
 import { confirmed } from "../settings/confirm.js";
 import { secret } from "./secret.js";
 
+const CANCELLED = Symbol("cancelled"); // the answer to a question was no
+
 export async function people(app) {
   const list = h("ul", { class: "account-people", role: "list" });
   const shown = h("div", { class: "secret" });
@@ -33,8 +35,9 @@ function row(one, isOwn, draw, shown) {
       async () => {
         control.disabled = true;
         try {
-          await work();
-          await draw();
+          if ((await work()) !== CANCELLED) return await draw();
+          control.disabled = false;
+          control.focus(); // nothing has changed: it is still there
         } catch (error) {
           sayError(error);
           control.disabled = false;
@@ -83,7 +86,7 @@ function remover(one, address, act) {
         ],
         action: "Delete all of it",
       });
-      if (!yes) return;
+      if (!yes) return CANCELLED;
       const { words } = await del(address);
       say(words);
     },

@@ -6,6 +6,8 @@
 import { h } from "../../core/dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const NAME_CHARACTERS = 28; // of a name on one line beside its dot
+const LINE_PIXELS = 16;
 
 function svg(tag, attributes = {}, text = null) {
   const node = document.createElementNS(SVG, tag);
@@ -70,6 +72,15 @@ function picture(rows, { label, from, to, unit, width }) {
   return root;
 }
 
+/** A name; beside its dot a long one has a second line from its comma on. */
+function nameOf(label, at, beside) {
+  const comma = label.indexOf(",") + 1;
+  if (!beside || !comma || label.length <= NAME_CHARACTERS) return svg("text", { class: "chart-name", ...at }, label);
+  const node = svg("text", { class: "chart-name", ...at, y: at.y - LINE_PIXELS / 2 });
+  node.append(svg("tspan", {}, label.slice(0, comma)), svg("tspan", { x: at.x, dy: LINE_PIXELS }, label.slice(comma)));
+  return node;
+}
+
 function line(row, { x, beside, left, y, to }) {
   const group = svg("g", { class: `chart-row chart-${row.kind}` });
   const at = x(row.mean);
@@ -77,7 +88,7 @@ function line(row, { x, beside, left, y, to }) {
     ? { x: left - 14, y: y + 4.5, "text-anchor": "end" }
     : { x: left, y: y - 14, "text-anchor": "start" };
   group.append(
-    svg("text", { class: "chart-name", ...name }, row.label),
+    nameOf(row.label, name, beside),
     svg("line", { class: "chart-interval", x1: x(row.low), x2: x(row.high), y1: y, y2: y }),
     svg("circle", { class: "chart-dot", cx: at, cy: y, r: 6 }),
     svg(

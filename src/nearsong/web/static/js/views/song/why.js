@@ -91,7 +91,7 @@ function distance(parts) {
     h(
       "div",
       { class: "sound-line" },
-      h("dt", { class: "ellipsis", title: words }, words),
+      h("dt", {}, words),
       h(
         "dd",
         { title: nearerThan(similarity) },
