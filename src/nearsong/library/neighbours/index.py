@@ -266,8 +266,9 @@ class NeighbourIndex:
 
     def _margins(self, queries: Floats) -> Doubles:
         """Return twice the rounding errors that depend on a query, (n_queries,)."""
-        sizes: Doubles = (queries.astype(np.float64) ** 2).sum(axis=1)
-        return 2 * self._slack * sizes + UNDERFLOW_ERROR * (queries.shape[1] + 2)
+        sizes = (queries.astype(np.float64) ** 2).sum(axis=1)
+        margins: Doubles = 2 * self._slack * sizes + UNDERFLOW_ERROR * (queries.shape[1] + 2)
+        return margins
 
     def _sample_at_most(self, queries: Floats, mask: Mask | None) -> Floats:
         """Return upper bounds of squared distances to the sample, (n_queries, n_sample); infinite if not allowed."""
