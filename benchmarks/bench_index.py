@@ -7,7 +7,11 @@ the share of the exact neighbours it finds, ``seconds_to_make`` on all processor
 
 The songs are drawn: a hundred styles, ten songs an artist, new songs of known artists as queries, and variances that
 fall like those of a learned metric. The hard case is uniform noise, in which nothing is near anything. Playlists:
-seconds for 25 songs; ``ratio`` is to 25 of the products.
+seconds for 25 songs; ``ratio`` is to 25 of the products. Growth: a graph that is extended step by step, from a file,
+as those of a growing library are; ``p50_with_tail_ms`` is with further songs that it does not have.
+
+``--songs 10000000 --folder FOLDER`` measures growth to any size. Every step is stored in the folder, and a run that
+was ended goes on after the last one; steps are reported on standard error.
 """
 
 import argparse
@@ -17,12 +21,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import open_memmap
 
 from nearsong.library.answers.playlist.around_seeds import make_playlist
 from nearsong.library.answers.playlist.between_songs import walk
@@ -30,10 +36,13 @@ from nearsong.library.answers.playlist.rules import PlaylistRules, PlaylistSpace
 from nearsong.library.neighbours.index import NeighbourIndex
 
 K = 50
+FIRST_STEP = 100_000
+STEP_FACTOR = 1.5
 PROFILES: dict[str, dict[str, dict[str, Any]]] = {
     "smoke": {
         "exact_2k": {"kind": "exact", "songs": 2_000, "r": 20, "queries": 20},
         "graph_3k": {"kind": "graph", "songs": 3_000, "r": 20, "queries": 20},
+        "growth_3k": {"kind": "growth", "songs": 3_000, "r": 20, "queries": 20, "tail": 300},
         "playlist_2k": {"kind": "playlist", "songs": 2_000, "r": 20, "queries": 2},
     },
     "full": {
@@ -48,8 +57,10 @@ PROFILES: dict[str, dict[str, dict[str, Any]]] = {
 Floats = npt.NDArray[np.float32]
 
 
-def draw_songs(songs: int, r: int, queries: int, uniform: bool = False) -> tuple[Floats, Floats]:
-    """Draw embeddings of songs, and of songs to ask with."""
+def draw_songs(
+    songs: int, r: int, queries: int, uniform: bool = False, file: Path | None = None
+) -> tuple[Floats, Floats]:
+    """Draw embeddings of songs, and of songs to ask with; into a file, if one is given, which is mapped."""
     rng = np.random.default_rng(0)
     total = songs + queries
     if uniform:
@@ -58,7 +69,7 @@ def draw_songs(songs: int, r: int, queries: int, uniform: bool = False) -> tuple
     width = np.arange(1, r + 1) ** -0.5
     styles = width * rng.standard_normal((100, r))
     artists = styles[rng.integers(100, size=songs // 10)] + 0.6 * width * rng.standard_normal((songs // 10, r))
-    drawn = np.empty((total, r), np.float32)
+    drawn = np.empty((total, r), np.float32) if file is None else open_memmap(file, "w+", np.float32, (total, r))
     for first in range(0, total, 65_536):
         part = drawn[first : first + 65_536]
         part[:] = artists[rng.integers(len(artists), size=len(part))]
@@ -136,6 +147,63 @@ def graph(songs: int, r: int, queries: int, uniform: bool = False) -> dict[str, 
     }
 
 
+def growth(songs: int, r: int, queries: int, tail: int, folder: Path | None = None) -> dict[str, Any]:
+    """Extend a graph step by step to so many songs, and ask it with and without songs that it does not have."""
+    with ExitStack() as temporary:
+        cache = Path(temporary.enter_context(tempfile.TemporaryDirectory())) if folder is None else folder
+        cache.mkdir(parents=True, exist_ok=True)
+        file = cache / f"drawn-{songs}-{tail}-{r}-{queries}.npy"
+        if not file.exists():
+            draw_songs(songs + tail, r, queries, file=file.with_suffix(".part"))
+            file.with_suffix(".part").rename(file)
+        drawn = np.load(file, mmap_mode="r")
+        embeddings, asked, ids = drawn[: songs + tail], np.array(drawn[songs + tail :]), np.arange(songs + tail)
+
+        def build(n: int, **options: Any) -> NeighbourIndex:
+            return NeighbourIndex.build(embeddings[:n], ids[:n], approximate_above=0, cache=cache, **options)
+
+        seconds = 0.0
+        for n in steps(songs):
+            took = wall(lambda n=n: build(n))
+            seconds += took
+            print(
+                json.dumps({"songs": n, "seconds": round(took, 1), "peak_gb": round(peak_gb(), 2)}), file=sys.stderr
+            )
+        index, grown = build(songs, only_cached=True), build(songs + tail, only_cached=True)
+        assert (index.n_outside_graph, grown.n_outside_graph) == (0, tail)
+        waits = np.array([wall(lambda query=query: index.nearest(query, K)) for query in asked])
+        with_tail = p50_ms(lambda query: grown.nearest(query, K), asked)
+        complete = NeighbourIndex.build(embeddings[:songs], ids[:songs], approximate_above=songs)
+        found, true = index.nearest(asked, K)[0], complete.nearest(asked, K)[0]
+        exactly = p50_ms(lambda query: complete.nearest(query, K), asked[:20])
+        size = max(path.stat().st_size for path in cache.glob("*.graph"))
+    shared = [len(np.intersect1d(a, b)) for a, b in zip(found, true, strict=True)]
+    p50, p99 = 1e3 * np.quantile(waits, [0.5, 0.99])
+    return {
+        "songs": songs,
+        "r": r,
+        "p50_ms": round(p50, 3),
+        "p99_ms": round(p99, 3),
+        "exact_p50_ms": round(exactly, 3),
+        "ratio": round(p50 / exactly, 4),
+        f"recall_at_{K}": round(sum(shared) / (K * queries), 4),
+        "tail": tail,
+        "p50_with_tail_ms": round(with_tail, 3),
+        "seconds_to_make": round(seconds, 1),
+        "file_mb": round(size / 1e6),
+        "embeddings_mb": round(4 * songs * r / 1e6),
+        "peak_gb": round(peak_gb(), 2),
+    }
+
+
+def steps(songs: int) -> list[int]:
+    """Return the sizes that a graph has on its way to so many songs."""
+    sizes = [min(FIRST_STEP, songs)]
+    while sizes[-1] < songs:
+        sizes.append(min(int(sizes[-1] * STEP_FACTOR), songs))
+    return sizes
+
+
 def playlist(songs: int, r: int, queries: int) -> dict[str, Any]:
     embeddings, _ = draw_songs(songs, r, queries)
     artists = np.arange(songs) // 10
@@ -159,14 +227,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", choices=PROFILES, default="smoke")
     parser.add_argument("--case", help="measure this case in this process")
+    parser.add_argument("--songs", type=int, help="measure growth to this size instead of a profile")
+    parser.add_argument("--r", type=int, default=100, help="dimensions, with --songs")
+    parser.add_argument("--folder", type=Path, help="where steps are stored, with --songs")
     arguments = parser.parse_args()
+    if arguments.songs is not None:
+        case = growth(arguments.songs, arguments.r, 500, tail=20_000, folder=arguments.folder)
+        print(json.dumps({"case": f"growth_{arguments.songs}", **case}), flush=True)
+        return
     cases = PROFILES[arguments.profile]
     if arguments.case is None:
         for case in cases:
             subprocess.run([sys.executable, __file__, "--profile", arguments.profile, "--case", case], check=True)
         return
     settings = dict(cases[arguments.case])
-    measure = {"exact": exact, "graph": graph, "playlist": playlist}[settings.pop("kind")]
+    measure = {"exact": exact, "graph": graph, "growth": growth, "playlist": playlist}[settings.pop("kind")]
     print(json.dumps({"case": arguments.case, **measure(**settings)}), flush=True)
 
 

@@ -85,7 +85,7 @@ IMPORTERS = {
     "mutagen": {"audio/tags.py", "audio/headers/tag_file.py", "library/files/cover.py", "library/files/lyrics.py"},
     "PIL": {"library/files/cover.py", "library/files/drawn_cover.py", "demo/covers.py"},
     "rapidfuzz": {"library/neighbours/song_finder.py", "library/answers/words/word_match.py"},
-    "usearch": {"library/neighbours/index.py"},
+    "usearch": {"library/neighbours/graph.py"},
     "pyarrow": {"listens/parquet.py", "model/encoders/pretrained/vector_table.py"},
     "onnxruntime": {"model/encoders/pretrained/onnx.py"},
     "matplotlib": {"experiment/report/drawing.py"},

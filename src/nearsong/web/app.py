@@ -2,7 +2,8 @@
 
 Players speak OpenSubsonic below /rest, ListenBrainz below /1 and Last.fm at /2.0.
 
-Middleware from the outside in: metrics, security (who may pass, headers, errors), compression.
+Middleware from the outside in: metrics, security (who may pass, headers, errors), compression, the short
+way to similar songs.
 """
 
 from collections.abc import AsyncIterator
@@ -28,6 +29,7 @@ from nearsong.web.api import (
     status,
 )
 from nearsong.web.api.browsing import albums, home
+from nearsong.web.api.quick_similar import QuickSimilar
 from nearsong.web.api.settings import automation, connection, files, folders, listens, models
 from nearsong.web.http import problems
 from nearsong.web.http.authentication import Authentication
@@ -85,6 +87,7 @@ def create_app(service: Service, authentication: Authentication | None = None) -
     pages.install(app.router, authentication)
     login.install(app, authentication)
     describe(app)
+    app.add_middleware(QuickSimilar, service=service)
     app.add_middleware(CompressionMiddleware)
     app.add_middleware(SecurityMiddleware, settings=settings, authentication=authentication)
     app.add_middleware(MetricsMiddleware, metrics=service.metrics)

@@ -13,14 +13,16 @@ from neighbour_songs import assert_same, recall, songs
 
 @pytest.fixture
 def build():
-    """A function that builds an index; ``build.made`` has the sizes of the graphs that were made and not read."""
+    """A function that builds an index; ``build.made`` has how many songs each of the graphs made was given."""
 
-    def build(embeddings, cache, **options):
+    def build(embeddings, cache, ids=None, **options):
+        begun = []
+
         def progress(_stage, done, total):
-            if not done:
-                build.made.append(total)
+            if not begun:
+                begun.append(build.made.append(total - done))
 
-        ids = np.arange(len(embeddings))
+        ids = np.arange(len(embeddings)) if ids is None else ids
         return NeighbourIndex.build(embeddings, ids, approximate_above=0, cache=cache, progress=progress, **options)
 
     build.made = []
@@ -42,14 +44,17 @@ def test_a_small_graph_made_again_answers_the_same(build):
     assert_same(first, again)
 
 
-def test_changed_embeddings_have_a_graph_of_their_own(tmp_path, build):
+def test_a_changed_embedding_is_added_to_the_graph_and_other_embeddings_have_one_of_their_own(tmp_path, build):
     embeddings, _ = songs(300)
     build(embeddings, tmp_path)
     changed = embeddings.copy()
     changed[17, 3] = np.nextafter(changed[17, 3], np.float32(np.inf))
     build(changed, tmp_path)
-    assert build.made == [300, 300]
-    assert len(list(tmp_path.iterdir())) == 2
+    assert build.made == [300, 1]
+    build(embeddings, tmp_path)  # the graph with both still has all of these
+    build(2 * embeddings, tmp_path)
+    assert build.made == [300, 1, 300]
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "folder", "trailer", "another"])
@@ -71,7 +76,7 @@ def test_a_damaged_graph_is_made_again(tmp_path, build, damage):
     elif damage == "trailer":
         os.truncate(file, 20)
     else:
-        build(embeddings[:300], tmp_path / "other")
+        build(embeddings[:100], tmp_path / "other")
         (other,) = (tmp_path / "other").iterdir()
         os.replace(other, file)
         build.made.pop()
@@ -118,7 +123,7 @@ def test_the_three_graphs_used_last_are_cached_and_old_unfinished_files_are_remo
     embeddings, _ = songs(160)
     names = []
     for i in range(4):
-        build(embeddings[: 100 + i], tmp_path)
+        build((i + 1) * embeddings[:100], tmp_path)
         (name,) = {file.name for file in tmp_path.glob("*.graph")} - set(names)
         names.append(name)
         os.utime(tmp_path / name, (i + 1, i + 1))

@@ -267,7 +267,7 @@ def test_embeddings_that_are_all_zero_have_a_graph_too():
 
 
 def test_progress_ends_at_the_number_of_songs(monkeypatch):
-    monkeypatch.setattr(index_module, "BATCH_EMBEDDINGS", 100)
+    monkeypatch.setattr("nearsong.library.neighbours.graph.BATCH_EMBEDDINGS", 100)
     reported = []
     NeighbourIndex.build(
         songs(250)[0], np.arange(250), approximate_above=0, progress=lambda *step: reported.append(step)

@@ -9,8 +9,8 @@ import soundfile
 
 import music_library
 from nearsong.library import Filters
-from nearsong.web.json.answers import similar_json
 from nearsong.web.json.schemas import SongOut
+from nearsong.web.json.similar import similar_json
 from nearsong.web.service.service import Service
 
 FIELDS = {"id", "artist", "title", "album", "genre", "year", "seconds", "plays"}  # of every version of the API

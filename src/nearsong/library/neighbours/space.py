@@ -12,9 +12,10 @@ from cachetools import cachedmethod
 from nearsong.caching import cached_property
 from nearsong.errors import EmptyLibraryError, LibraryError, NoSuchSongError
 from nearsong.library.neighbours.calibration import Calibration
-from nearsong.library.neighbours.index import NO_GRAPH, NeighbourIndex
+from nearsong.library.neighbours.index import APPROXIMATE_ABOVE, NO_GRAPH, NeighbourIndex
+from nearsong.library.neighbours.shared_rows import shared_rows
 from nearsong.library.records import Song
-from nearsong.types import FloatArray, Progress
+from nearsong.types import FloatArray, Progress, no_progress
 
 if TYPE_CHECKING:
     from nearsong.library.neighbours.song_finder import SongFinder
@@ -27,6 +28,9 @@ AGREEMENT_SONGS = 500
 """Songs whose neighbours are compared to compare two models."""
 
 AGREEMENT_NEIGHBOURS = 10
+
+MAX_TAIL = 20_000
+"""Songs that a graph does not have and that every search reads; with more, the graph is extended by them."""
 
 
 class Space:
@@ -61,7 +65,8 @@ class Space:
         cache: Path,
         missing: frozenset[int] = frozenset(),
     ) -> None:
-        self.model_id, self.model, self.songs, self.embeddings = model_id, model, songs, embeddings
+        self.model_id, self.model, self.songs = model_id, model, songs
+        self.embeddings = shared_rows(embeddings, cache) if len(embeddings) > APPROXIMATE_ABOVE else embeddings
         self.missing = missing
         self.cache = cache
         self.ids = np.array([song.id for song in songs], dtype=np.int64)
@@ -104,16 +109,32 @@ class Space:
 
     @cached_property
     def index(self) -> NeighbourIndex:
-        """The index of nearest neighbours: exact, or with the graph that :meth:`build_graph` stored."""
-        return NeighbourIndex.build(self.embeddings, self.ids, cache=self.cache, only_cached=True)
+        """The index of nearest neighbours: exact, or with a graph that :meth:`build_graph` stored of most songs."""
+        return self._build_index(only_cached=True)
 
     def build_graph(self, progress: Progress) -> str | None:
-        """Build and store the graph of a library that is large enough to need one; takes minutes.
+        """Build and store the graph of a library that is large enough to need one, or extend the one that is stored.
 
-        Returns what to install if it would, but cannot be built.
+        Building takes minutes. Returns what to install if it would, but cannot be built.
         """
-        self.index = NeighbourIndex.build(self.embeddings, self.ids, cache=self.cache, progress=progress)
+        self.index = self._build_index(progress=progress)
         return NO_GRAPH if self.index.lacks_usearch else None
+
+    def extend_graph(self) -> None:
+        """Add the songs that the graph does not have if they are many; without a graph nothing is done."""
+        if self.index.n_outside_graph > MAX_TAIL:
+            self._build_index()
+            self.index = self._build_index(only_cached=True)  # from the file, which is shared
+
+    def _build_index(self, *, only_cached: bool = False, progress: Progress = no_progress) -> NeighbourIndex:
+        return NeighbourIndex.build(
+            self.embeddings,
+            self.ids,
+            approximate_above=APPROXIMATE_ABOVE,
+            cache=self.cache,
+            only_cached=only_cached,
+            progress=progress,
+        )
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -11,14 +11,17 @@ from starlette.responses import Response
 from nearsong.library import Filters, Snapshot
 from nearsong.library import Query as SongQuery
 from nearsong.web.http.problems import responses
-from nearsong.web.json.answers import Json, find_json, similar_json, why_json
+from nearsong.web.json.answers import Json, find_json, why_json
 from nearsong.web.json.filters import FILTER_FORM, FilterParameters
 from nearsong.web.json.find import FindOut
 from nearsong.web.json.reasons import MomentOut
 from nearsong.web.json.schemas import DialPosition, FilterOut, Metric, SimilarOut, SongId, WhyOut
+from nearsong.web.json.similar import similar_json
 from nearsong.web.service.service import Shared
 
 router = APIRouter(tags=["similar"])
+
+MAX_SIMILAR = 200
 
 
 @router.get(
@@ -42,7 +45,7 @@ async def similar(
             description="Id of a song that the answer stays away from; repeat it for several.",
         ),
     ],
-    n: Annotated[int, Query(ge=1, le=200, description="Number of songs.")] = 10,
+    n: Annotated[int, Query(ge=1, le=MAX_SIMILAR, description="Number of songs.")] = 10,
     metric: Annotated[Metric, Query(description="The active model, or sound alone (native).")] = "active",
     adventurousness: DialPosition = 0.0,
 ) -> Response:

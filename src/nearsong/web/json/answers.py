@@ -1,7 +1,7 @@
 """Records of the library -> the API's responses as plain values for JSON.
 
 They are known to fit their schemas, so no model is built and validated for each song. Texts that UTF-8 cannot hold
-become readable in `json_bytes`, once for a response instead of once for each text.
+become readable in `text_bytes`, once for a response instead of once for each text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # of what explains a query the first page needs nothing
         FoundByWords,
         FusedReasons,
         Neighbour,
-        Query,
         Seed,
         Snapshot,
         Song,
@@ -33,9 +32,18 @@ Plays = Mapping[int, float]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def json_text(content: Any) -> str:
+    """Return plain values as the text of their JSON, perhaps with characters that UTF-8 cannot hold."""
+    return _ENCODER.encode(content)
+
+
 def json_bytes(content: Any) -> bytes:
     """Return plain values as JSON."""
-    text = _ENCODER.encode(content)
+    return text_bytes(json_text(content))
+
+
+def text_bytes(text: str) -> bytes:
+    """Return a text of JSON as bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:  # a file name whose bytes are no UTF-8
@@ -81,28 +89,6 @@ def neighbours_json(
             "same_artist": bool(neighbour.song.artist_key) and neighbour.song.artist_key in artist_keys,
         }
         for neighbour, agrees in zip(neighbours, agreement, strict=True)
-    ]
-
-
-def similar_json(snapshot: Snapshot, metric: str, seeds: Sequence[Seed], neighbours: Sequence[Neighbour]) -> bytes:
-    """Return similar songs as an encoded `SimilarOut`."""
-    return json_bytes(
-        {
-            "metric": metric,
-            "model": model_json(snapshot),
-            "seeds": [song_json(seed.song, snapshot.plays) for seed in seeds if seed.song is not None],
-            "songs": neighbours_json(snapshot, seeds, neighbours),
-        }
-    )
-
-
-def similar_batch_json(topic: tuple[Snapshot, str], queries: Sequence[Query]) -> list[bytes]:
-    """Return the encoded `SimilarOut` of each query on one snapshot and metric."""
-    snapshot, metric = topic
-    results = snapshot.similar_batch(queries, metric)
-    return [
-        similar_json(snapshot, metric, query.seeds, neighbours)
-        for query, neighbours in zip(queries, results, strict=True)
     ]
 
 

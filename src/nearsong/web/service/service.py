@@ -17,8 +17,8 @@ from nearsong.temporary import remove_leftovers
 from nearsong.web.http.callers import Caller, Callers, check_caller
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.jobs.queue import JobQueue
-from nearsong.web.json.answers import similar_batch_json
 from nearsong.web.json.map import MapAnswer
+from nearsong.web.json.similar import similar_batch_json
 from nearsong.web.media.converted import Conversions
 from nearsong.web.media.covers import Covers
 from nearsong.web.media.moments import SharedMoments
