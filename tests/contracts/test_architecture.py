@@ -38,6 +38,7 @@ FLOORS = {
         "script_bundle",
         "guarded_file",
         "clock",
+        "cluster_tasks",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -90,7 +91,7 @@ IMPORTERS = {
     "onnxruntime": {"model/encoders/pretrained/onnx.py"},
     "matplotlib": {"experiment/report/drawing.py"},
     "dask": {"executor.py"},
-    "distributed": {"executor.py"},
+    "distributed": {"executor.py", "cluster_tasks.py"},
     "soundfile": {"audio/decode.py", "audio/write.py", "audio/conversion"},
     "av": {"audio/ffmpeg.py", "audio/write.py", "audio/conversion"},
     "soxr": {"audio/decode.py", "model/encoders/pretrained/resampled.py"},

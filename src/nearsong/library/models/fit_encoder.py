@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,7 @@ def fit_encoders(
     cache: FittingCache | None = None,
     fetched: Fetched = iter,
     drop: Callable[[str], None] = lambda path: None,
+    map_files: Callable[..., Any] | None = None,
 ) -> dict[str, SongEncoder]:
     """Fit encoders to a library, on the same ten seconds of each of up to 600 songs; some encoders need no sample.
 
@@ -59,6 +61,8 @@ def fit_encoders(
         Files -> those that are there to be read, one after the other, where they have to be fetched first.
     drop : callable
         Called with each file that is not needed any more.
+    map_files : callable, optional
+        Reads samples instead of :func:`nearsong.audio.map_audio_files`, in the same way, on a cluster.
 
     Raises
     ------
@@ -77,7 +81,8 @@ def fit_encoders(
         new = sampling.take_known(chosen)
         read = partial(sample_frames, features=sampling.features, seed=seed)
         here = fetched(new)
-        for path, result in map_audio_files(read, here, workers=workers, nice=nice, timeout=timeout) if new else ():
+        reading = map_files or map_audio_files
+        for path, result in reading(read, here, workers=workers, nice=nice, timeout=timeout) if new else ():
             sampling.take(os.fspath(path), result)
             drop(os.fspath(path))
             progress("reading samples", len(sampling.samples), n_wanted)
