@@ -91,6 +91,7 @@ IMPORTERS = {
     "onnxruntime": {"model/encoders/pretrained/onnx.py"},
     "matplotlib": {"experiment/report/drawing.py"},
     "dask": {"executor.py"},
+    "fsspec": {"library/files/storage.py"},
     "distributed": {"executor.py", "cluster_tasks.py"},
     "soundfile": {"audio/decode.py", "audio/write.py", "audio/conversion"},
     "av": {"audio/ffmpeg.py", "audio/write.py", "audio/conversion"},

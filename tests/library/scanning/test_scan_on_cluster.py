@@ -3,25 +3,35 @@ dies meanwhile.
 """
 
 import contextlib
+import logging
 import os
 import re
 import shutil
 import signal
+import socket
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 import soundfile
+import sqlalchemy as sa
 
 import music_library
+from command_line import run_nearsong
 from dask_cluster import Cluster, dask_cluster
 from nearsong.audio.write import write_audio
-from nearsong.errors import InvalidInputError, NearsongError
+from nearsong.cluster_tasks import ClusterTasks
+from nearsong.errors import InvalidInputError, NearsongError, NoSuchSongError
+from nearsong.library import Library, playlist_text
+from nearsong.library.files.find import FoundFile
+from nearsong.library.files.open_song import open_song_file
+from nearsong.library.scanning.batch import Batch, FileLimits, LibraryAddress, analyse_batch
 from nearsong.library.scanning.scan import ScanOptions, ScanReport, scan
 from nearsong.library.store import Store, schema
 from tag_bombs import with_id3_bomb
+from waiting import wait_for
 
 ONE_MACHINE = ScanOptions(workers=2)
 N_SONGS, N_FILES = 24, 29
@@ -45,9 +55,19 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def s3_settings() -> dict[str, str]:
+    """The address of a storage, and keys for it, as workers have them in their environment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    keys = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "s3cret", "AWS_DEFAULT_REGION": "us-east-1"}
+    return {"AWS_ENDPOINT_URL": address, **keys}
+
+
+@pytest.fixture(scope="module")
+def cluster(s3_settings) -> Iterator[Cluster]:
     """Two workers with their nannies."""
-    with dask_cluster(2, options=()) as cluster:
+    with dask_cluster(2, options=(), **s3_settings) as cluster:
         yield cluster
 
 
@@ -70,11 +90,11 @@ def stored(store: Store) -> dict[str, object]:
 
         encoders = sorted(rows(schema.encoders), key=lambda row: row["id"])
         models = sorted(rows(schema.models), key=lambda row: row["id"])
+        name_of = {row["id"]: row["name"] for row in encoders}
         songs = rows(schema.songs)
         path_of = {row["id"]: row["path"] for row in songs}
         vectors = {
-            (path_of[row["song_id"]], next(e["name"] for e in encoders if e["id"] == row["encoder_id"])): row["vector"]
-            for row in rows(schema.song_vectors)
+            (path_of[row["song_id"]], name_of[row["encoder_id"]]): row["vector"] for row in rows(schema.song_vectors)
         }
         embeddings = {(path_of[row["song_id"]], row["model_id"]): row["embedding"] for row in rows(schema.embeddings)}
         return {
@@ -96,8 +116,6 @@ def check_same(found: Store, expected: Store) -> None:
 
 
 def pids_of_workers(cluster: Cluster) -> list[int]:
-    from distributed import Client
-
     with Client(cluster.address, timeout=60) as client:
         client.wait_for_workers(2, timeout=120)
         return sorted(client.run(os.getpid).values())
@@ -123,3 +141,212 @@ def test_a_cluster_writes_what_one_machine_writes_byte_by_byte(folder, cluster, 
     assert {"reading samples", "analysing songs"} <= stages
     check_same(there, here)
     assert n_analysed(cluster.messages()) == N_FILES
+
+
+@pytest.fixture
+def batches_of_seven(monkeypatch) -> None:
+    monkeypatch.setattr("nearsong.library.scanning.on_cluster.MIN_BATCHES", 2)
+
+
+@pytest.fixture(scope="module")
+def expected(folder, encoder, tmp_path_factory) -> Iterator[Store]:
+    """What one machine writes with a small encoder."""
+    with contextlib.closing(Store(tmp_path_factory.mktemp("expected") / "library.sqlite")) as store:
+        scan(store, [folder], ONE_MACHINE, encoder=encoder)
+        yield store
+
+
+def once_analysing(do: Callable[[], object]) -> Callable[[str, int, int], None]:
+    """Return a progress that does something when the first batch is written and others are under way."""
+    done = []
+
+    def progress(stage: str, step: int, total: int) -> None:
+        if stage == "analysing songs" and not done:
+            done.append(do())
+
+    return progress
+
+
+def test_a_worker_that_is_killed_costs_at_most_its_batch(
+    folder, cluster, encoder, new_store, expected, batches_of_seven
+):
+    store, before = new_store(), n_analysed(cluster.messages())
+    pids = pids_of_workers(cluster)
+    report = scan(
+        store,
+        [folder],
+        on(cluster),
+        encoder=encoder,
+        progress=once_analysing(lambda: os.kill(pids[0], signal.SIGKILL)),
+    )
+    assert report.found == N_FILES
+    check_same(store, expected)
+    assert n_analysed(cluster.messages()) - before <= N_FILES + 7
+    assert pids_of_workers(cluster) != pids  # its nanny has brought it back
+
+
+def test_connections_that_are_lost_cost_nothing(
+    folder, cluster, encoder, new_store, expected, postgres, batches_of_seven
+):
+    store, before = new_store(), n_analysed(cluster.messages())
+    terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    terminate += " AND usename = 'nearsong'"
+    end = once_analysing(lambda: postgres.run(terminate))
+    report = scan(store, [folder], on(cluster), encoder=encoder, progress=end)
+    assert report.found == N_FILES
+    check_same(store, expected)
+    assert n_analysed(cluster.messages()) - before == N_FILES
+
+
+def test_a_scheduler_that_is_killed_ends_the_scan_and_the_next_goes_on(
+    folder, encoder, new_store, expected, batches_of_seven
+):
+    store = new_store()
+    with dask_cluster(2) as cluster:
+        with pytest.raises(NearsongError, match=r"scheduler at tcp://.* was lost; what .* is kept\. Start it again"):
+            scan(
+                store,
+                [folder],
+                on(cluster),
+                encoder=encoder,
+                progress=once_analysing(lambda: cluster.kill_scheduler()),
+            )
+        n_first = len(store.songs.known_files())
+        assert 7 <= n_first < N_FILES
+        cluster.start_scheduler()
+        cluster.start_worker()
+        cluster.wait_for_workers(1)
+        report = scan(store, options=on(cluster))
+        assert report.unchanged + report.known_unreadable + report.known_set_aside >= n_first
+        check_same(store, expected)
+        assert n_analysed(cluster.messages()) <= N_FILES + 2 * 7  # of both workers
+
+
+def test_moved_copied_and_touched_files_are_known_again(
+    folder, cluster, encoder, new_store, tmp_path, batches_of_seven
+):
+    music = tmp_path / "music"
+    shutil.copytree(folder, music)
+    stores = new_store(), new_store()
+    for store in stores:
+        scan(store, [music], on(cluster), encoder=encoder)
+    before = n_analysed(cluster.messages())
+    songs = sorted(music.rglob("*.wav"))
+    songs[0].rename(music / "Moved.wav")
+    shutil.copy(songs[1], music / "Copy.wav")
+    os.utime(songs[2], (1, 1))
+    (music / "More").mkdir()
+    soundfile.write(music / "More" / "New.wav", music_library.sound(2, 5), music_library.RATE)
+    reports = [
+        scan(store, options=options) for store, options in zip(stores, (on(cluster), ONE_MACHINE), strict=True)
+    ]
+    assert counts(reports[0]) == counts(reports[1])
+    assert (reports[0].moved, reports[0].copied, reports[0].added) == (1, 1, 1)
+    check_same(*stores)
+    assert n_analysed(cluster.messages()) - before == 1
+
+
+def test_the_password_of_the_library_is_nowhere_to_be_seen(cluster, postgres, folder):
+    """Not even where a batch fails: Dask then writes what it was given to its logs and events."""
+    address, file = postgres.new_schema(), FoundFile(str(folder / "none.wav"), 1, 1)
+    with contextlib.closing(Store(address)) as store:
+        batch = Batch(
+            library=LibraryAddress(store.name, store.address),
+            files=(file,),
+            encoder_ids=(99,),  # which it does not have
+            complete=(99,),
+            roots=(str(folder),),
+            limits=FileLimits(timeout=None, nice=0),
+            retry=False,
+            keep_all=False,
+        )
+        with ClusterTasks(cluster.address) as tasks, pytest.raises(Exception, match="99"):
+            list(tasks.run("scan", analyse_batch, [batch]))
+    with Client(cluster.address, timeout=60) as client:
+        events = repr(client.get_events())
+    messages = wait_for(lambda: said if "Compute Failed" in (said := cluster.messages()) else "")
+    assert "LibraryAddress(name='postgresql://nearsong@" in messages
+    assert postgres.password in address
+    assert postgres.password not in messages + events
+
+
+def test_what_cannot_work_is_said_in_one_line(folder, tmp_path, new_store, cluster):
+    with (
+        contextlib.closing(Store(tmp_path / "library.sqlite")) as store,
+        pytest.raises(InvalidInputError, match=r"is a file of this machine.* --library postgresql://"),
+    ):
+        scan(store, [folder], on(cluster))
+    with pytest.raises(InvalidInputError, match=r"no Dask scheduler found at 'tcp://127\.0\.0\.1:1'"):
+        scan(new_store(), [folder], ScanOptions(cluster="tcp://127.0.0.1:1"))
+
+
+@pytest.fixture
+def bucket(folder, s3_settings, monkeypatch) -> Iterator[object]:
+    """The music in a bucket, ``music`` below ``shared``; the file system that can change it."""
+    s3fs = pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
+    with warnings.catch_warnings(action="ignore"):
+        moto = pytest.importorskip("moto.server", reason="moto is not installed")
+    for name, value in s3_settings.items():
+        monkeypatch.setenv(name, value)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    port = int(s3_settings["AWS_ENDPOINT_URL"].rpartition(":")[2])
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server.start()
+    storage = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True)
+    storage.mkdir("shared")
+    for path in sorted(folder.rglob("*.*")):
+        storage.pipe(f"shared/music/{path.relative_to(folder).as_posix()}", path.read_bytes())
+    yield storage
+    server.stop()
+
+
+URL = "s3://shared/music"
+
+
+def without_folder(rows: dict[str, object], start: str) -> dict[str, object]:
+    """Return rows by their paths below a folder, without what says where and when a file was stored."""
+
+    def below(path: str) -> str:
+        return path.removeprefix(start)
+
+    return {
+        "songs": {
+            below(path): {k: v for k, v in row.items() if k not in ("path", "path_key", "modified")}
+            for path, row in rows["songs"].items()
+        },
+        "vectors": {(below(path), encoder): vector for (path, encoder), vector in rows["vectors"].items()},
+        "embeddings": {(below(path), model): vector for (path, model), vector in rows["embeddings"].items()},
+        **{name: rows[name] for name in ("encoders", "model_encoders")},
+    }
+
+
+def test_music_in_a_bucket_is_heard_like_files_and_stays_there(folder, cluster, bucket, new_store, tmp_path):
+    here, there = new_store(), new_store()
+    scan(here, [folder], ScanOptions(workers=2, encoders=("codewords",)))
+    command = ("scan", URL + "/", "--cluster", cluster.address, "--encoders", "codewords")
+    done = run_nearsong(*command, library=there.address, **{k: os.environ[k] for k in os.environ if "AWS" in k})
+    assert done.returncode == 0, done.stderr
+    assert f"{N_FILES} audio files" in done.stdout
+    found, expected = without_folder(stored(there), URL), without_folder(stored(here), str(folder))
+    for part in expected:
+        assert found[part] == expected[part], part
+    assert there.songs.roots() == [URL]
+
+    song = next(song for song in there.songs.all() if song.path.endswith("wav"))
+    with pytest.raises(NoSuchSongError, match=r"is in shared storage .* does not play"):
+        open_song_file(there, song)
+    assert song.path in playlist_text([song], "m3u8", folder=tmp_path)
+    with Library.open(there.address, create=False) as library:
+        assert library.snapshot().seed(song.path).song.id == song.id
+
+    bucket.pipe(
+        song.path.removeprefix("s3://"), (folder / "Odd Band - Odd Album (1999)" / "01 Cut.flac").read_bytes()
+    )
+    bucket.rm("shared/music/Band A0/First", recursive=True)
+    report = scan(there)  # without a cluster
+    assert (report.changed, report.missing, report.unchanged) == (1, music_library.SONGS_EACH, N_SONGS + 1 - 2)
+
+    with pytest.raises(InvalidInputError, match="Folder not found: s3://nowhere/music"):
+        scan(there, ["s3://nowhere/music"])
+    with pytest.raises(InvalidInputError, match="without a password"):
+        scan(there, ["ftp://me:s3cret@host/music"])

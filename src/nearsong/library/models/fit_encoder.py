@@ -14,6 +14,7 @@ from nearsong.audio.decode import Samples
 from nearsong.audio.tags import read_tags_and_length
 from nearsong.errors import AudioError, InvalidInputError, LibraryError, TooShortAudioError
 from nearsong.library.files.find import printable
+from nearsong.library.files.storage import at_hand
 from nearsong.library.models.fitting_cache import FittingCache, Sample
 from nearsong.model import SongEncoder
 from nearsong.model.encoders import encoder_class
@@ -184,18 +185,26 @@ def sample_frames(
     seconds: float = SAMPLE_SECONDS,
 ) -> dict[str, Frames]:
     """Return the frames of some seconds of a file for each kind of features, by their keys."""
-    samples = {rate: sample_sound(path, rate, seed, seconds) for rate in {kind.sample_rate for kind in features}}
+    name = os.fspath(path)
+    rates = {kind.sample_rate for kind in features}
+    with at_hand(name) as file:
+        samples = {rate: sample_sound(file, rate, seed, seconds, name) for rate in rates}
     try:
         return {kind.key: kind.transform(samples[kind.sample_rate]) for kind in features}
     except InvalidInputError as error:
         raise TooShortAudioError(path, "is too short to analyse.") from error
 
 
-def sample_sound(path: str | os.PathLike[str], sample_rate: int, seed: int, seconds: float) -> Samples:
-    """Return some seconds of a file's samples, from a random position that depends on its name and the seed."""
+def sample_sound(
+    path: str | os.PathLike[str], sample_rate: int, seed: int, seconds: float, named: str | None = None
+) -> Samples:
+    """Return some seconds of a file's samples, from a random position that depends on its name and the seed.
+
+    ``named`` is the path that names it, where the file is a copy under another one.
+    """
     n_wanted = max(1, round(seconds * sample_rate))
     _, length = read_tags_and_length(path)
-    name = hashlib.sha256(os.fsencode(os.path.basename(path))).digest()
+    name = hashlib.sha256(os.fsencode(os.path.basename(path if named is None else named))).digest()
     random = np.random.default_rng([seed, *np.frombuffer(name[:16], np.uint32).tolist()])
     n_samples = int((length or 0.0) * sample_rate)
     start = int(random.integers(max(1, n_samples - n_wanted + 1)))

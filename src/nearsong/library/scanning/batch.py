@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from nearsong.audio import map_audio_files
 from nearsong.errors import DatabaseError
 from nearsong.library.files.find import FoundFile
 from nearsong.library.models.library_encoders import stored_encoder
 from nearsong.library.scanning.analyse_file import analyse_file
+from nearsong.library.scanning.kept_workers import KeptWorkers
 from nearsong.library.scanning.report import ScanReport
 from nearsong.library.scanning.write_files import FileWriter, is_complete, is_same_file
 from nearsong.library.store import KnownFile, Store
@@ -29,6 +29,7 @@ MAX_PAUSE_SECONDS = 10.0
 
 _log = logging.getLogger("distributed.worker.nearsong")  # below Dask's, so that it is in the worker's log
 _opening = threading.Lock()
+_workers = KeptWorkers()
 Found = TypeVar("Found")
 
 
@@ -86,17 +87,23 @@ def analyse_batch(batch: Batch) -> ScanReport:
     encoders = {number: _patiently(partial(_encoder, batch.library, number)) for number in batch.encoder_ids}
     _log.info("analysing %d files from %s", len(pending), batch.files[0].path)
     analyse = partial(analyse_file, encoders, batch.roots, keep_all=batch.keep_all)
-    results = [(pending[path], result) for path, result in read_files(analyse, batch.limits, tuple(pending))]
+    kind = (batch.library, batch.encoder_ids, batch.roots, batch.keep_all, batch.limits)
+    read = _workers.map(kind, analyse, tuple(pending), timeout=batch.limits.timeout, nice=batch.limits.nice)
+    results = [(pending[path], result) for path, result in read]
     writer = FileWriter(store, batch.roots, batch.complete)
     report.add(_patiently(lambda: writer.write(results)))
     _log.info("wrote %d files from %s", len(pending), batch.files[0].path)
     return report
 
 
-def read_files(function: Callable[..., Any], limits: FileLimits, paths: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Apply a function to files one after the other, in another process with limits; return all results."""
-    results = map_audio_files(function, paths, workers=1, timeout=limits.timeout, nice=limits.nice)
-    return [(str(path), result) for path, result in results]
+def read_files(
+    kind: str, function: Callable[..., Any], limits: FileLimits, paths: tuple[str, ...]
+) -> list[tuple[str, Any]]:
+    """Apply a function to files one after the other, in another process with limits; return all results.
+
+    ``kind`` is the same for the same function and limits, and for no others.
+    """
+    return _workers.map(kind, function, paths, timeout=limits.timeout, nice=limits.nice)
 
 
 def _is_done(batch: Batch, file: FoundFile, known: KnownFile | None, report: ScanReport) -> bool:

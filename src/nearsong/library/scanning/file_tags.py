@@ -12,6 +12,7 @@ from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, read_tags
 from nearsong.errors import AudioError, UnreadableAudioError
 from nearsong.library.files.find import content_key
+from nearsong.library.files.storage import at_hand
 from nearsong.library.scanning.report import ScanOptions
 
 
@@ -38,11 +39,13 @@ def tags_of_files(
 
 def tags_of_file(roots: Sequence[str], path: str | os.PathLike[str]) -> TaggedContent:
     """Return a file's content and tags, completed from its path below a scanned folder; runs in a scan's workers."""
-    try:
-        content = content_key(path)
-    except OSError as error:
-        raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}).") from error
-    return TaggedContent(content, read_tags(path, root_of(os.fspath(path), roots)))
+    name = os.fspath(path)
+    with at_hand(name) as file:
+        try:
+            content = content_key(file)
+        except OSError as error:
+            raise UnreadableAudioError(name, f"cannot be opened ({error.strerror}).") from error
+        return TaggedContent(content, read_tags(file, root_of(name, roots), named=name))
 
 
 def root_of(path: str, roots: Sequence[str]) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Self, TypeVar
+from uuid import uuid4
 
 from nearsong.cluster_tasks import ClusterTasks, LostTaskError
 from nearsong.errors import InvalidInputError, UnreadableAudioError
@@ -64,7 +65,7 @@ class ClusterScan:
         self, function: Callable[..., Any], paths: Iterable[str], **_limits: object
     ) -> Iterator[tuple[str, Any]]:
         """Do what :func:`nearsong.audio.map_audio_files` does, in worker processes of the cluster's workers."""
-        read = partial(read_files, function, self._limits)
+        read = partial(read_files, uuid4().hex, function, self._limits)
         for files, results in self._tasks.run("nearsong-read", read, _parts(paths, READ_FILES)):
             if isinstance(results, LostTaskError):
                 yield from ((path, UnreadableAudioError(path, f"was not read: {results}.")) for path in files)

@@ -17,6 +17,7 @@ from itertools import count
 from nearsong.audio import map_audio_files
 from nearsong.errors import AudioError, LibraryError
 from nearsong.library.files.find import FoundFile, find_files, printable
+from nearsong.library.files.storage import exists, root_address
 from nearsong.library.models.embedding import update_embeddings
 from nearsong.library.models.library_encoders import free_encoders, members_of, set_encoders, stored_encoder
 from nearsong.library.models.lifecycle import ensure_model
@@ -29,6 +30,7 @@ from nearsong.library.scanning.report import ScanOptions, ScanReport
 from nearsong.library.scanning.write_files import FileWriter, is_complete, is_same_file
 from nearsong.library.store import KnownFile, SameContent, Store
 from nearsong.model import SongEncoder
+from nearsong.path_names import is_remote
 from nearsong.temporary import remove_leftovers
 from nearsong.types import Note, Progress, no_note, no_progress
 
@@ -52,7 +54,7 @@ def scan(
     ----------
     store : Store
     folders : sequence of path-like
-        Where to look; by default all folders that were scanned before.
+        Where to look, also URLs of shared storage; by default all folders that were scanned before.
     options : ScanOptions
     encoder : SongEncoder, optional
         The encoder of a model file, or several as one, used instead of the library's own of these names.
@@ -94,12 +96,11 @@ class _Scan:
     def run(self, given: Sequence[str | os.PathLike[str]], encoder: SongEncoder | None) -> ScanReport:
         started = time.monotonic()
         remove_leftovers(self.store.cache)
-        # the same folder by way of a link is the same folder
-        folders = [os.path.realpath(os.path.expanduser(os.fspath(folder))) for folder in given]
+        folders = [root_address(os.fspath(folder)) for folder in given]
         folders = folders or self._existing_roots()
         found = find_files(folders, self.note, self.progress)
         self.report.found = len(found.files)
-        for folder in filter(os.path.isdir, folders):  # now, so that the next scan continues one that is killed
+        for folder in filter(_is_folder, folders):  # now, so that the next scan continues one that is killed
             self.store.songs.add_root(folder)
         self.roots = self.store.songs.roots()
         if encoder is not None:
@@ -117,7 +118,7 @@ class _Scan:
     def _existing_roots(self) -> list[str]:
         """Return the folders that were scanned before and exist."""
         roots = self.store.songs.roots()
-        existing = [root for root in roots if os.path.isdir(root)]
+        existing = [root for root in roots if (exists(root) if is_remote(root) else os.path.isdir(root))]
         for root in sorted(set(roots) - set(existing)):
             self.note(f"Folder not found: {printable(root)}. Its songs were left unchanged; is the drive connected?")
         if not existing:
@@ -282,3 +283,7 @@ class _Scan:
     def _is_done(self, file: FoundFile) -> bool:
         known = self.store.songs.known_file(file.path)
         return known is not None and self._is_complete(known) and is_same_file(known, file)
+
+
+def _is_folder(path: str) -> bool:
+    return is_remote(path) or os.path.isdir(path)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from nearsong.audio.tags import Tags, guess_from_path
 from nearsong.errors import AudioError, AudioTimeoutError
 from nearsong.library.files.find import FoundFile
+from nearsong.library.files.storage import UnfetchedAudioError
 from nearsong.library.models.embedding import Embedder
 from nearsong.library.scanning.analyse_file import AnalysedFile, can_be_opened, is_same_content, size_and_date
 from nearsong.library.scanning.file_tags import root_of
@@ -129,7 +130,9 @@ class FileWriter:
         except AudioError:
             return None  # the file is gone, or its drive
         # permissions may change without a trace; a file that took too long may take as long again
-        is_final = isinstance(error, AudioTimeoutError) or can_be_opened(file.path)
+        is_final = isinstance(error, AudioTimeoutError) or (
+            can_be_opened(file.path) and not isinstance(error, UnfetchedAudioError)
+        )
         return ScannedFile(
             path=file.path,
             size=file.size,
