@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 import sqlalchemy as sa
+from distributed import Client
 
 import music_library
 from command_line import run_nearsong
