@@ -38,7 +38,6 @@ FLOORS = {
         "script_bundle",
         "guarded_file",
         "clock",
-        "cluster_tasks",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -92,7 +91,7 @@ IMPORTERS = {
     "matplotlib": {"experiment/report/drawing.py"},
     "dask": {"executor.py"},
     "fsspec": {"library/files/storage.py"},
-    "distributed": {"executor.py", "cluster_tasks.py"},
+    "distributed": {"executor.py", "library/scanning/cluster/tasks.py"},
     "soundfile": {"audio/decode.py", "audio/write.py", "audio/conversion"},
     "av": {"audio/ffmpeg.py", "audio/write.py", "audio/conversion"},
     "soxr": {"audio/decode.py", "model/encoders/pretrained/resampled.py"},

@@ -4,7 +4,7 @@ Every song is written in a transaction of its own as soon as it is analysed: a s
 flight and nothing else, and the next one continues. Two scans at the same time do the same work at most twice.
 
 One pass over a file's audio feeds all encoders of the library that have no vector of it yet. On a cluster the workers
-of Dask read, analyse and write, in batches (`on_cluster`); the rest is the same.
+of Dask read, analyse and write, in batches (`cluster/`); the rest is the same.
 """
 
 import os
@@ -23,9 +23,9 @@ from nearsong.library.models.library_encoders import free_encoders, members_of, 
 from nearsong.library.models.lifecycle import ensure_model
 from nearsong.library.scanning.analyse_file import analyse_file, is_unchanged
 from nearsong.library.scanning.choose_encoders import EncoderChooser
+from nearsong.library.scanning.cluster.cluster_scan import ClusterScan
 from nearsong.library.scanning.file_tags import tags_of_files
 from nearsong.library.scanning.missing_files import account_for_missing
-from nearsong.library.scanning.on_cluster import ClusterScan
 from nearsong.library.scanning.report import ScanOptions, ScanReport
 from nearsong.library.scanning.write_files import FileWriter, is_complete, is_same_file
 from nearsong.library.store import KnownFile, SameContent, Store

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from nearsong.cluster_tasks import ClusterTasks, LostTaskError
 from nearsong.errors import InvalidInputError, UnreadableAudioError
 from nearsong.library.files.find import FoundFile
-from nearsong.library.scanning.batch import Batch, FileLimits, LibraryAddress, analyse_batch, read_files
+from nearsong.library.scanning.cluster.batch import FileBatch, FileLimits, LibraryAddress, analyse_batch, read_files
+from nearsong.library.scanning.cluster.tasks import ClusterTasks, LostTaskError
 from nearsong.library.scanning.report import ScanOptions, ScanReport
 from nearsong.library.store import Store
 from nearsong.names import count
@@ -94,7 +94,7 @@ class ClusterScan:
         threads = max(1, self._tasks.threads())
         size = min(BATCH_FILES, max(1, len(files) // (MIN_BATCHES * threads)))
         batches = (
-            Batch(
+            FileBatch(
                 library=self._library,
                 files=part,
                 encoder_ids=tuple(encoder_ids),

@@ -16,7 +16,7 @@ from nearsong.errors import DatabaseError
 from nearsong.library.files.find import FoundFile
 from nearsong.library.models.library_encoders import stored_encoder
 from nearsong.library.scanning.analyse_file import analyse_file
-from nearsong.library.scanning.kept_workers import KeptWorkers
+from nearsong.library.scanning.cluster.idle_workers import IdleWorkers
 from nearsong.library.scanning.report import ScanReport
 from nearsong.library.scanning.write_files import FileWriter, is_complete, is_same_file
 from nearsong.library.store import KnownFile, Store
@@ -29,7 +29,7 @@ MAX_PAUSE_SECONDS = 10.0
 
 _log = logging.getLogger("distributed.worker.nearsong")  # below Dask's, so that it is in the worker's log
 _opening = threading.Lock()
-_workers = KeptWorkers()
+_workers = IdleWorkers()
 Found = TypeVar("Found")
 
 
@@ -50,7 +50,7 @@ class FileLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class FileBatch:
     """Files to analyse, and with what.
 
     Attributes
@@ -75,7 +75,7 @@ class Batch:
     keep_all: bool
 
 
-def analyse_batch(batch: Batch) -> ScanReport:
+def analyse_batch(batch: FileBatch) -> ScanReport:
     """Analyse the files of a batch and write them in one transaction; return what was done.
 
     What is written already, since this batch was given to a worker that died after it, is not analysed again.
@@ -106,7 +106,7 @@ def read_files(
     return _workers.map(kind, function, paths, timeout=limits.timeout, nice=limits.nice)
 
 
-def _is_done(batch: Batch, file: FoundFile, known: KnownFile | None, report: ScanReport) -> bool:
+def _is_done(batch: FileBatch, file: FoundFile, known: KnownFile | None, report: ScanReport) -> bool:
     """Return whether a file is stored as it is now, since it was given out; if so, report it."""
     if known is None or not is_same_file(known, file):
         return False

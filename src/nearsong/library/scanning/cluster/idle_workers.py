@@ -14,7 +14,7 @@ IDLE_SECONDS = 30.0
 """How long a process is kept that reads nothing."""
 
 
-class KeptWorkers:
+class IdleWorkers:
     """Gives each thread a process of its own, one that is idle if there is one of the kind.
 
     Parameters

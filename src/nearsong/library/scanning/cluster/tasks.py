@@ -99,13 +99,13 @@ class ClusterTasks:
         source = iter(tasks)
         finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
         running: dict[str, tuple[Any, Any]] = {}
-        waits = _Waits(self._note)
+        check = _WorkerCheck(self._note)
         prefix = f"{name}-{uuid4().hex}"
         n_given = 0
         try:
             while True:
                 threads = self.threads()
-                waits.look(threads)
+                check.look(threads)
                 for task in islice(source, max(0, QUEUED_TASKS * max(1, threads) - len(running))):
                     n_given += 1
                     future = self._client.submit(function, task, key=f"{prefix}-{n_given}", pure=False)
@@ -164,7 +164,7 @@ class ClusterTasks:
             self._client.cancel(futures)
 
 
-class _Waits:
+class _WorkerCheck:
     """Says once that there are no workers."""
 
     def __init__(self, note: Note) -> None:
