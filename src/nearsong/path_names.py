@@ -76,6 +76,15 @@ def is_streamed(path: str) -> bool:
     return path.startswith(STREAMED_PREFIX)
 
 
+def is_remote(path: str) -> bool:
+    """Return whether a path is a URL of shared storage, where a scan has read the file.
+
+    >>> is_remote("s3://bucket/song.flac"), is_remote("/music/song.flac"), is_remote("subsonic://server/song.flac")
+    (True, False, False)
+    """
+    return bool(_URL.match(path)) and not path.lower().startswith("file://") and not is_streamed(path)
+
+
 def names_in_path(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> PathNames:
     r"""Read artist, title, album and year from the names of a file and of its two nearest folders.
 

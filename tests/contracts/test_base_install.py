@@ -30,13 +30,15 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # distribution of an extra -> what is imported of it
 MODULES = {
     "distributed": ("distributed", "dask"),
+    "fsspec": ("fsspec",),
     "matplotlib": ("matplotlib",),
     "onnxruntime": ("onnxruntime",),
     "psycopg": ("psycopg",),
     "pyarrow": ("pyarrow",),
+    "s3fs": ("s3fs",),
     "usearch": ("usearch", "numkong"),
 }
-FOR_USERS = ("cluster", "large", "onnx", "paper", "parquet", "postgres")
+FOR_USERS = ("cluster", "large", "onnx", "paper", "parquet", "postgres", "s3")
 NEVER = ("pandas", "polars")
 
 HIDING = """
@@ -166,7 +168,7 @@ def test_a_large_library_without_its_extra_says_in_one_line_how_to_install_it():
 
 
 def test_every_dependency_is_bounded_above_where_its_versions_have_majors():
-    dated = {"distributed", "pyarrow"}  # dates, and a major version every quarter
+    dated = {"distributed", "fsspec", "pyarrow", "s3fs"}  # dates, and a major version every quarter
     users = [text for extra in FOR_USERS for text in PROJECT["optional-dependencies"][extra]]
     unbounded = names([text for text in [*PROJECT["dependencies"], *users] if "<" not in text])
     assert unbounded == dated

@@ -185,20 +185,22 @@ MAX_DECLARED = {"bit_rate": 100_000, "sample_rate": 1_000_000, "channels": 64}
 TAGS_TOO_LARGE = "damaged (its tags are too large to be read); what is readable of them was used."
 
 
+Path = str | os.PathLike[str]
+
+
 def _ignore(damage: str) -> None:
     """Do nothing."""
 
 
 def read_tags(
-    path: str | os.PathLike[str],
-    root: str | os.PathLike[str] | None = None,
-    on_damage: Callable[[str], None] = _ignore,
+    path: Path, root: Path | None = None, on_damage: Callable[[str], None] = _ignore, named: Path | None = None
 ) -> Tags:
     """Return the tags of a file; missing ones are guessed from its path.
 
     Parameters
     ----------
-    path : path-like
+    path, named : path-like
+        Names are guessed from ``named``, by default the path: another one if the file is a copy.
     root : path-like, optional
         The music folder; only folders below it are used for guesses.
     on_damage : callable
@@ -210,13 +212,11 @@ def read_tags(
         Of several artists the first; without an artist that of the album. Texts are valid UTF-8 without control
         characters, of at most `MAX_TEXT_LENGTH` characters.
     """
-    return read_tags_and_length(path, root, on_damage)[0]
+    return read_tags_and_length(path, root, on_damage, named)[0]
 
 
 def read_tags_and_length(
-    path: str | os.PathLike[str],
-    root: str | os.PathLike[str] | None = None,
-    on_damage: Callable[[str], None] = _ignore,
+    path: Path, root: Path | None = None, on_damage: Callable[[str], None] = _ignore, named: Path | None = None
 ) -> tuple[Tags, float | None]:
     """Return the tags as `read_tags` does, and the length in seconds that the file declares, if any."""
     tags, seconds = Tags(), None
@@ -227,7 +227,7 @@ def read_tags_and_length(
                 on_damage(TAGS_TOO_LARGE)
     except OSError:  # a file that cannot be opened has no tags
         pass
-    guess = guess_from_path(path, root)
+    guess = guess_from_path(path if named is None else named, root)
     missing = {field.name: getattr(guess, field.name) for field in TAG_FIELDS if _is_empty(getattr(tags, field.name))}
     return replace(tags, **missing), seconds
 

@@ -262,6 +262,9 @@ def _end(pool: Any) -> None:
 
 def _process_context() -> Any:
     """Return the start method: a fork server without threads where available, else spawn; never a plain fork."""
+    # a worker of Dask is a daemon of its nanny, and daemons may not have children, since these would outlive them;
+    # those of this module end with their parent
+    multiprocessing.current_process().daemon = False
     prepare_process_files()
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

@@ -70,7 +70,7 @@ def demo(
 def _learn(music: Path, histories: list[Path], console: "Console") -> "TrainingReport":
     """Scan, import listens and train."""
     _print_command(console, "scan", music)
-    scan([music])
+    scan([str(music)])
     _print_command(console, "listens", "import", *histories)
     listens_commands.import_(histories)
     _print_command(console, "train")

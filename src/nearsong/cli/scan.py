@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def scan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders of music; by default all scanned before.")
+        list[str] | None, typer.Argument(help="Folders of music; by default all scanned before.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that decode (default: one per processor).")] = None,
     nice: Annotated[int, typer.Option(help="Run at a lower priority: 0 (normal) to 19 (lowest).")] = 0,
@@ -42,6 +42,9 @@ def scan(
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds allowed for each file.")] = 600.0,
     seed: Annotated[int, typer.Option(help="Random seed for the sample that encoders are fitted to.")] = 0,
+    cluster: Annotated[
+        str | None, typer.Option(help="Analyse on the workers of a Dask scheduler, tcp://host:8786.")
+    ] = None,
     library: LibraryOption = None,
 ) -> None:
     """Scan a folder of music.
@@ -55,6 +58,7 @@ def scan(
         nearsong scan                 # all folders scanned before
         nearsong scan --nice 10       # in the background
         nearsong scan --excerpt 120   # two minutes of each song, on a slow machine
+        nearsong --library postgresql://... scan /shared/music --cluster tcp://host:8786
     """
     with (
         open_library(library, create=True) as lib,
@@ -73,6 +77,7 @@ def scan(
             keep_all=keep_all,
             timeout=timeout,
             seed=seed,
+            cluster=cluster,
             progress=progress,
             note=progress.note,
         )

@@ -168,7 +168,7 @@ class Library(LibraryContents):
             Called with (stage, done, total), and with lines for the user.
         **options
             Those of :class:`~nearsong.library.scanning.scan.ScanOptions`: workers, nice, timeout, prune, retry,
-            keep_all, seed, encoders, excerpt.
+            keep_all, seed, encoders, excerpt, cluster.
         """
         from nearsong.library.scanning.scan import ScanOptions, scan
         from nearsong.model.encoders import load_encoder

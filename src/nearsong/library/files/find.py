@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from nearsong.errors import InvalidInputError
 from nearsong.guarded_file import open_regular
+from nearsong.library.files.storage import files_below
+from nearsong.path_names import is_remote
 from nearsong.types import Progress
 
 _FORMATS = """
@@ -58,8 +60,8 @@ def find_files(
     Parameters
     ----------
     folders : sequence of path-like
-        Folders, or single files. Symbolic links are followed, but no folder is visited twice, and a link to a file
-        that is also found under its own path is left out.
+        Folders, or single files, here or as URLs of shared storage. Symbolic links are followed, but no folder is
+        visited twice, and a link to a file that is also found under its own path is left out.
     note : callable
         Called with a message for each folder or file that could not be read.
     progress : callable
@@ -77,6 +79,9 @@ def find_files(
     """
     search = _Search(note, progress)
     for folder in folders:
+        if isinstance(folder, str) and is_remote(folder):
+            search.add_remote(folder)
+            continue
         root = os.path.abspath(os.path.expanduser(os.fspath(folder)))
         if os.path.isdir(root):
             search.search(root)
@@ -155,6 +160,15 @@ class _Search:
     def add(self, path: str, facts: os.stat_result) -> None:
         _is_in(facts, self._seen)
         self.files[path] = FoundFile(path, facts.st_size, min(facts.st_mtime_ns, MAX_MODIFIED_NS))
+
+    def add_remote(self, url: str) -> None:
+        """Add the audio files below a URL, without those that are hidden or in folders that are left out."""
+        for path, size, modified in files_below(url):
+            names = path.removeprefix(url).split("/")
+            is_left_out = any(name.startswith(".") or name in _IGNORED_FOLDERS for name in names)
+            if _is_named_like_audio(path) and not is_left_out:
+                self.files[path] = FoundFile(path, size, modified)
+        self._progress("looking for music", len(self.files), 0)
 
     def _add_unreadable(self, path: str, error: OSError) -> None:
         self.inaccessible.append(path)

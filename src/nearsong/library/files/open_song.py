@@ -18,7 +18,7 @@ from nearsong.guarded_file import leads_within, open_regular
 from nearsong.library.files.find import MAX_MODIFIED_NS
 from nearsong.library.records import Song
 from nearsong.library.store import Store
-from nearsong.path_names import STREAMED_PREFIX, is_streamed
+from nearsong.path_names import STREAMED_PREFIX, is_remote, is_streamed
 
 
 def open_song_file(store: Store, song: Song) -> FileIO:
@@ -43,6 +43,11 @@ def open_song_file(store: Store, song: Song) -> FileIO:
     if is_streamed(song.path):
         server = song.path.removeprefix(STREAMED_PREFIX).partition("/")[0]
         raise NoSuchSongError(f"the file of song {song.id} is on the server {server}; play it there.")
+    if is_remote(song.path):
+        raise NoSuchSongError(
+            f"the file of song {song.id} is in shared storage ({song.path}), which nearsong analyses but does not "
+            "play; mount it as a folder and scan that to play it."
+        )
     try:
         file = open_regular(song.path)
     except OSError:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from nearsong.audio.decode import Samples
 from nearsong.audio.tags import read_tags_and_length
 from nearsong.errors import AudioError, InvalidInputError, LibraryError, TooShortAudioError
 from nearsong.library.files.find import printable
+from nearsong.library.files.storage import at_hand
 from nearsong.library.models.fitting_cache import FittingCache, Sample
 from nearsong.model import SongEncoder
 from nearsong.model.encoders import encoder_class
@@ -37,6 +39,7 @@ def fit_encoders(
     cache: FittingCache | None = None,
     fetched: Fetched = iter,
     drop: Callable[[str], None] = lambda path: None,
+    map_files: Callable[..., Any] | None = None,
 ) -> dict[str, SongEncoder]:
     """Fit encoders to a library, on the same ten seconds of each of up to 600 songs; some encoders need no sample.
 
@@ -59,6 +62,8 @@ def fit_encoders(
         Files -> those that are there to be read, one after the other, where they have to be fetched first.
     drop : callable
         Called with each file that is not needed any more.
+    map_files : callable, optional
+        Reads samples instead of :func:`nearsong.audio.map_audio_files`, in the same way, on a cluster.
 
     Raises
     ------
@@ -77,7 +82,8 @@ def fit_encoders(
         new = sampling.take_known(chosen)
         read = partial(sample_frames, features=sampling.features, seed=seed)
         here = fetched(new)
-        for path, result in map_audio_files(read, here, workers=workers, nice=nice, timeout=timeout) if new else ():
+        reading = map_files or map_audio_files
+        for path, result in reading(read, here, workers=workers, nice=nice, timeout=timeout) if new else ():
             sampling.take(os.fspath(path), result)
             drop(os.fspath(path))
             progress("reading samples", len(sampling.samples), n_wanted)
@@ -179,18 +185,26 @@ def sample_frames(
     seconds: float = SAMPLE_SECONDS,
 ) -> dict[str, Frames]:
     """Return the frames of some seconds of a file for each kind of features, by their keys."""
-    samples = {rate: sample_sound(path, rate, seed, seconds) for rate in {kind.sample_rate for kind in features}}
+    name = os.fspath(path)
+    rates = {kind.sample_rate for kind in features}
+    with at_hand(name) as file:
+        samples = {rate: sample_sound(file, rate, seed, seconds, name) for rate in rates}
     try:
         return {kind.key: kind.transform(samples[kind.sample_rate]) for kind in features}
     except InvalidInputError as error:
         raise TooShortAudioError(path, "is too short to analyse.") from error
 
 
-def sample_sound(path: str | os.PathLike[str], sample_rate: int, seed: int, seconds: float) -> Samples:
-    """Return some seconds of a file's samples, from a random position that depends on its name and the seed."""
+def sample_sound(
+    path: str | os.PathLike[str], sample_rate: int, seed: int, seconds: float, named: str | None = None
+) -> Samples:
+    """Return some seconds of a file's samples, from a random position that depends on its name and the seed.
+
+    ``named`` is the path that names it, where the file is a copy under another one.
+    """
     n_wanted = max(1, round(seconds * sample_rate))
     _, length = read_tags_and_length(path)
-    name = hashlib.sha256(os.fsencode(os.path.basename(path))).digest()
+    name = hashlib.sha256(os.fsencode(os.path.basename(path if named is None else named))).digest()
     random = np.random.default_rng([seed, *np.frombuffer(name[:16], np.uint32).tolist()])
     n_samples = int((length or 0.0) * sample_rate)
     start = int(random.integers(max(1, n_samples - n_wanted + 1)))

@@ -16,11 +16,13 @@ from nearsong.audio.tags import Tags, guess_from_path, read_tags
 from nearsong.errors import AudioError, ChangedAudioError, SilentAudioError, TooShortAudioError, UnreadableAudioError
 from nearsong.guarded_file import open_regular
 from nearsong.library.files.find import MAX_MODIFIED_NS, content_key
+from nearsong.library.files.storage import at_hand, remote_size_and_date
 from nearsong.library.scanning.file_tags import root_of
 from nearsong.library.scanning.set_aside import SoundOutline
 from nearsong.model import EncodedFile, SongEncoder
 from nearsong.model.encoders import encode_file, load_encoder
 from nearsong.model.encoders.base import encode_samples, readers_of
+from nearsong.path_names import is_remote
 from nearsong.types import FloatArray
 
 MAX_SILENCE = 1e-4
@@ -52,8 +54,19 @@ def analyse_file(
     """
     name = os.fspath(path)
     before = size_and_date(name)
+    with at_hand(name) as file:
+        analysed = _analyse(encoders, roots, name, file, keep_all)
+    if size_and_date(name) != before:
+        raise ChangedAudioError(name, "changed while it was read; scan again.")
+    return analysed
+
+
+def _analyse(
+    encoders: Mapping[int, SongEncoder], roots: Sequence[str], name: str, file: str, keep_all: bool
+) -> AnalysedFile:
+    """Encode the file of a song that is stored under a name."""
     try:
-        content = content_key(name)
+        content = content_key(file)
     except OSError as error:
         raise UnreadableAudioError(name, f"cannot be opened ({error.strerror}).") from error
     outlines: list[SoundOutline] = []
@@ -62,11 +75,11 @@ def analyse_file(
         outlines.append(SoundOutline(blocks, rate))
         return iter(outlines[-1])
 
-    encoded = encode_file(tuple(encoders.values()), name, measured)
+    encoded = encode_file(tuple(encoders.values()), file, measured)
     set_aside = "" if keep_all else outlines[0].reason(encoded.seconds)
     damages = [encoded.damage] if encoded.damage else []
-    tags = read_tags(name, root_of(name, roots), damages.append)
-    analysed = AnalysedFile(
+    tags = read_tags(file, root_of(name, roots), damages.append, named=name)
+    return AnalysedFile(
         vectors={} if set_aside else dict(zip(encoders, encoded.vectors, strict=True)),
         seconds=encoded.seconds,
         damage=damages[0] if damages else None,
@@ -74,9 +87,6 @@ def analyse_file(
         tags=tags,
         set_aside=set_aside,
     )
-    if size_and_date(name) != before:
-        raise ChangedAudioError(name, "changed while it was read; scan again.")
-    return analysed
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +205,8 @@ def _tags_of_upload(path: str, name: str) -> Tags:
 
 def size_and_date(path: str) -> tuple[int, int]:
     """Return size in bytes and modification time in nanoseconds since 1970."""
+    if is_remote(path):
+        return remote_size_and_date(path)
     try:
         status = os.stat(path)
     except OSError as error:
@@ -203,7 +215,9 @@ def size_and_date(path: str) -> tuple[int, int]:
 
 
 def can_be_opened(path: str) -> bool:
-    """Return whether a file can be opened for reading."""
+    """Return whether a file can be opened for reading; of a remote one it is known when it was fetched."""
+    if is_remote(path):
+        return True
     try:
         with open_regular(path) as file:
             file.read(1)
@@ -221,7 +235,12 @@ def is_unchanged(path: str, size: int, modified: int) -> bool:
 
 
 def is_same_content(path: str, size: int, modified: int, content: str) -> bool:
-    """Return whether a file has a content, or at least the size and date that it had with it."""
+    """Return whether a file has a content, or at least the size and date that it had with it.
+
+    A remote file is not fetched to know this: if it has changed, it counts as another one.
+    """
+    if is_remote(path):
+        return is_unchanged(path, size, modified)
     try:
         return is_unchanged(path, size, modified) or content_key(path) == content
     except OSError:

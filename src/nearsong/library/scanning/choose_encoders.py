@@ -1,6 +1,7 @@
 """The files and options of a scan -> the encoders that it analyses songs with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from nearsong.library.models.excerpt import library_excerpt
 from nearsong.library.models.fit_encoder import SAMPLE_SONGS, fit_encoders
@@ -30,10 +31,20 @@ class EncoderChooser:
     options : ScanOptions
     progress, note : callable
         As for a scan.
+    map_files : callable, optional
+        As for :func:`~nearsong.library.models.fit_encoder.fit_encoders`.
     """
 
-    def __init__(self, store: Store, options: ScanOptions, progress: Progress, note: Note) -> None:
+    def __init__(
+        self,
+        store: Store,
+        options: ScanOptions,
+        progress: Progress,
+        note: Note,
+        map_files: Callable[..., Any] | None = None,
+    ) -> None:
         self._store, self._options, self._progress, self._note = store, options, progress, note
+        self._map_files = map_files
 
     def choose(self, paths: Sequence[str], *, n_files: int, n_pending: int, n_analysed: Mapping[int, int]) -> bool:
         """Fit encoders that the library lacks or has outgrown; return whether other encoders are used from now on.
@@ -84,6 +95,7 @@ class EncoderChooser:
             timeout=options.timeout,
             progress=self._progress,
             cache=cache,
+            map_files=self._map_files,
         )
         excerpt = library_excerpt(self._store) if options.excerpt is None else options.excerpt
         return [encoder.with_excerpt(excerpt) for encoder in fitted.values()]

@@ -4,14 +4,15 @@ Not in the scan's own process: a file on a network may take for ever to open.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nearsong.audio import map_audio_files
 from nearsong.audio.tags import Tags, read_tags
 from nearsong.errors import AudioError, UnreadableAudioError
 from nearsong.library.files.find import content_key
+from nearsong.library.files.storage import at_hand
 from nearsong.library.scanning.report import ScanOptions
 
 
@@ -23,22 +24,28 @@ class TaggedContent(NamedTuple):
 
 
 def tags_of_files(
-    paths: Iterable[str], roots: Sequence[str], options: ScanOptions
+    paths: Iterable[str], roots: Sequence[str], options: ScanOptions, map_files: Callable[..., Any] | None = None
 ) -> Iterator[tuple[str, TaggedContent | AudioError]]:
-    """Yield content and tags of files in order of completion; an error if a worker crashed or exceeded its limits."""
+    """Yield content and tags of files in order of completion; an error if a worker crashed or exceeded its limits.
+
+    They are read by `map_audio_files` here, or by what does the same on a cluster.
+    """
     read = partial(tags_of_file, tuple(roots))
-    results = map_audio_files(read, paths, workers=options.workers, timeout=options.timeout, nice=options.nice)
+    reading = map_files or map_audio_files
+    results = reading(read, paths, workers=options.workers, timeout=options.timeout, nice=options.nice)
     for path, result in results:
         yield os.fspath(path), result
 
 
 def tags_of_file(roots: Sequence[str], path: str | os.PathLike[str]) -> TaggedContent:
     """Return a file's content and tags, completed from its path below a scanned folder; runs in a scan's workers."""
-    try:
-        content = content_key(path)
-    except OSError as error:
-        raise UnreadableAudioError(path, f"cannot be opened ({error.strerror}).") from error
-    return TaggedContent(content, read_tags(path, root_of(os.fspath(path), roots)))
+    name = os.fspath(path)
+    with at_hand(name) as file:
+        try:
+            content = content_key(file)
+        except OSError as error:
+            raise UnreadableAudioError(name, f"cannot be opened ({error.strerror}).") from error
+        return TaggedContent(content, read_tags(file, root_of(name, roots), named=name))
 
 
 def root_of(path: str, roots: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from nearsong.errors import InvalidInputError
 from nearsong.library.files.find import printable
 from nearsong.library.store import Store
 from nearsong.names import count, readable
+from nearsong.path_names import is_remote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class ScannedFolder:
     songs, missing, unreadable : int
         Songs below it, songs whose files are missing, and files that could not be read.
     exists : bool
-        Whether the folder is there now; a drive may not be connected.
+        Whether the folder is there now; a drive may not be connected. Shared storage is not asked.
     """
 
     path: str
@@ -46,8 +47,8 @@ class ScannedFolder:
 
 def scanned_folders(store: Store) -> list[ScannedFolder]:
     """Return the folders that scans read, sorted."""
-    return [
-        ScannedFolder(**root._asdict(), exists=os.path.isdir(root.path))  # the rows of the store, and the disk
+    return [  # from the rows of the store, and the disk
+        ScannedFolder(**root._asdict(), exists=is_remote(root.path) or os.path.isdir(root.path))
         for root in store.songs.root_facts()
     ]
 

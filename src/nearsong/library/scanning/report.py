@@ -1,6 +1,6 @@
 """Options and report of a scan."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from nearsong.audio.excerpt import check_excerpt
 from nearsong.errors import InvalidInputError
@@ -35,6 +35,9 @@ class ScanOptions:
         Seconds from the middle of each song that are analysed, at least 10; 0 for complete songs. All songs of a
         library have the same: with another one they are analysed again. By default that of the library; complete
         songs in a new one.
+    cluster : str or None
+        Address of a Dask scheduler whose workers read, analyse and write instead of processes here; the library has
+        to be in PostgreSQL.
     """
 
     workers: int | None = None
@@ -46,6 +49,7 @@ class ScanOptions:
     seed: int = 0
     encoders: tuple[str, ...] | None = None
     excerpt: float | None = None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         if self.workers is not None:
@@ -104,6 +108,11 @@ class ScanReport:
     set_aside: list[tuple[str, str]] = field(default_factory=list)
     damaged: list[tuple[str, str]] = field(default_factory=list)
     seconds: float = 0.0
+
+    def add(self, part: "ScanReport") -> None:
+        """Add what was found in a part of the files."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(part, one.name))
 
     @property
     def analysed(self) -> int:

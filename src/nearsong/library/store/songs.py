@@ -118,6 +118,11 @@ class SongTable(SongVectors):
         row = connection.execute(sa.select(*_FILE_FACTS).where(songs.c.path_key == path_key(path))).first()
         return None if row is None else KnownFile(*row, _analysed(connection, row.id))
 
+    def known_at(self, paths: Sequence[str]) -> dict[str, KnownFile]:
+        """Return those of some files that are stored, by path, as they are now."""
+        with self._database.reading() as connection:
+            return {path: known for path in paths if (known := self.known_file(path, connection)) is not None}
+
     def with_content(self, content: str, connection: Connection | None = None) -> list[SameContent]:
         """Return songs whose file has or had this content, by id."""
         if connection is None:

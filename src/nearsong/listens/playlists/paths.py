@@ -6,16 +6,17 @@ from contextlib import suppress
 from types import ModuleType
 
 from nearsong.listens.playlists.playlist_format import file_url, one_line
-from nearsong.path_names import is_streamed
+from nearsong.path_names import is_remote, is_streamed
 
 
 def path_line(path: str, folder: str | None) -> str:
     """Return a path in one line, relative to a folder; absolute if that is None.
 
     A path that cannot be written as a line of UTF-8 (with a line break, or bytes that are not UTF-8) becomes a
-    ``file:`` URL, which players also support. A streamed song keeps its address, which names it and plays nowhere.
+    ``file:`` URL, which players also support. A streamed song keeps its address, which names it and plays nowhere;
+    one of shared storage its URL.
     """
-    if is_streamed(path):
+    if is_streamed(path) or is_remote(path):
         return path
     absolute = line = os.path.abspath(path)
     if folder is not None:

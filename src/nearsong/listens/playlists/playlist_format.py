@@ -15,7 +15,7 @@ from urllib.parse import quote_from_bytes
 
 from nearsong.listens.sources import SourceFile
 from nearsong.names import readable
-from nearsong.path_names import is_streamed
+from nearsong.path_names import is_remote, is_streamed
 
 DASH = re.compile(r"\s+[-–—]\s+")
 RECORDING_URL = "https://musicbrainz.org/recording/"
@@ -135,8 +135,8 @@ def length_seconds(song: ListedSong) -> float:
 
 
 def file_url(path: str) -> str:
-    """Return a ``file:`` URL in ASCII that preserves every byte of the path; a streamed song has its address."""
-    if is_streamed(path):
+    """Return a ``file:`` URL in ASCII that preserves every byte of the path; a song elsewhere has its address."""
+    if is_streamed(path) or is_remote(path):
         return path
     path = os.path.abspath(path)
     return Path(path).as_uri() if os.name == "nt" else "file://" + quote_from_bytes(os.fsencode(path))
