@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
@@ -122,7 +123,7 @@ def test_the_same_job_is_started_once_and_two_never_run_at_the_same_time(service
     file.touch()
     ended = [there.wait(job.id, 300) for job in (first, *others)]
     assert [job.state for job in ended] == ["done"] * 5
-    for one, following in zip(ended, ended[1:], strict=False):  # in the order in which they were started
+    for one, following in pairwise(ended):  # in the order in which they were started
         assert one.ended <= following.started
     assert [job.id for job in here.all()] == [job.id for job in reversed(ended)]
 
