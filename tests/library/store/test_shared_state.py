@@ -10,8 +10,6 @@ from nearsong.library import Library, restore
 from nearsong.library.store import SharedState, Store
 from nearsong.library.store.shared import leases as lease_module
 from nearsong.library.store.shared import tables
-from nearsong.web.http import stored_sessions
-from nearsong.web.http.stored_sessions import StoredSessions
 from nearsong.web.service.now_playing import NowPlayingBoard, SharedPlaying, TrackName
 
 DAY = 86_400.0
@@ -90,35 +88,6 @@ def test_of_too_many_sessions_those_used_last_stay(services):
         sessions.add(key, "of anna")
     sessions.add("f", "of anna")
     assert [key for key in "abcdef" if sessions.use(key)] == ["d", "e", "f"]
-
-
-def test_a_service_remembers_a_session_for_a_moment_and_while_the_database_cannot_be_reached(services, monkeypatch):
-    now = [0.0]
-    tables_of = [state.sessions(idle_seconds=DAY, max_seconds=DAY, max_sessions=9) for state in services]
-    here, there = (StoredSessions(table, clock=lambda: now[0]) for table in tables_of)
-    here.add("a", "of anna")
-    assert (here.use("a"), here.needs_look_up("a")) == ("of anna", False)
-    assert (there.use("a"), there.is_known("a"), there.needs_look_up("a")) == (None, False, True)
-    there.look_up("a")
-    assert (there.use("a"), there.is_known("a"), there.needs_look_up("a")) == ("of anna", True, False)
-    here.remove("a")
-    assert here.use("a") is None
-    now[0] += stored_sessions.CHECK_SECONDS
-    assert there.needs_look_up("a")
-    with monkeypatch.context() as patch:
-        patch.setattr(services[1]._database, "sharing", unreachable)
-        there.look_up("a")
-        assert there.use("a") == "of anna"
-    there.look_up("a")
-    assert (there.use("a"), there.is_known("a")) == (None, False)
-
-
-@contextlib.contextmanager
-def unreachable(**_how: bool) -> Iterator[None]:
-    from nearsong.errors import DatabaseError
-
-    raise DatabaseError("the library cannot be reached", "it", True)
-    yield
 
 
 def test_what_a_listener_left_on_one_service_for_a_song_on_the_other_is_known(services):
