@@ -8,9 +8,9 @@ from fastapi import FastAPI
 
 from nearsong.library import Library
 from nearsong.web.app import create_app
-from nearsong.web.http.authentication import Authentication
 from nearsong.web.opening import OpeningApp
 from nearsong.web.server import Server, configuration, listen
+from nearsong.web.service.account_watch import authentication_of
 from nearsong.web.service.service import Service
 from nearsong.web.settings import ServeSettings
 
@@ -30,7 +30,7 @@ class running:  # noqa: N801 - used as a function
     ) -> None:
         self._listener = listen(settings)
         self.service = Service(library, settings)
-        authentication = Authentication(lambda: self.service.callers, secure=settings.secure_cookie)
+        authentication = authentication_of(self.service.accounts, settings, self.service.shared)
         self._until = until
 
         def load() -> FastAPI:

@@ -90,11 +90,16 @@ if TYPE_CHECKING:
     from nearsong.library.snapshot import Snapshot as Snapshot
     from nearsong.library.status import Status as Status
     from nearsong.library.store import Account as Account
+    from nearsong.library.store import JobRow as JobRow
+    from nearsong.library.store import JobTable as JobTable
     from nearsong.library.store import ListenerReactions as ListenerReactions
     from nearsong.library.store import ModelRow as ModelRow
     from nearsong.library.store import Play as Play
+    from nearsong.library.store import PlayingTable as PlayingTable
     from nearsong.library.store import PlayQueue as PlayQueue
     from nearsong.library.store import SavedPlaylist as SavedPlaylist
+    from nearsong.library.store import SessionTable as SessionTable
+    from nearsong.library.store import SharedState as SharedState
     from nearsong.library.store import check_backup as check_backup
     from nearsong.library.store import default_address as default_address
     from nearsong.library.store import library_file as library_file
@@ -133,11 +138,16 @@ __getattr__, __dir__, __all__ = lazy_names(
         "store.light.store": ["check_exists"],
         "store": [
             "Account",
+            "JobRow",
+            "JobTable",
             "ListenerReactions",
             "ModelRow",
             "Play",
             "PlayQueue",
+            "PlayingTable",
             "SavedPlaylist",
+            "SessionTable",
+            "SharedState",
             "check_backup",
             "default_address",
             "library_file",

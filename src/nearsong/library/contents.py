@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nearsong.library.listeners.matching import MatchReport
     from nearsong.library.scanning.folders import ScannedFolder
     from nearsong.library.status import Status
+    from nearsong.library.store import SharedState
 
 
 class LibraryContents(LibraryQueries):
@@ -42,6 +43,10 @@ class LibraryContents(LibraryQueries):
         from nearsong.library.status import status_of
 
         return status_of(self._store)
+
+    def shared_state(self) -> SharedState | None:
+        """Return what several services on this database share; None on SQLite, which one service has for itself."""
+        return self._store.shared_state()
 
     def unreadable(self) -> list[tuple[str, str]]:
         """Return the files that cannot be read, and why."""

@@ -38,6 +38,7 @@ from nearsong.web.http.dependencies import ADMIN
 from nearsong.web.http.openapi import TAGS, describe
 from nearsong.web.http.security import SecurityMiddleware
 from nearsong.web.scrobbling import lastfm, listenbrainz
+from nearsong.web.service.account_watch import authentication_of
 from nearsong.web.service.metrics import MetricsMiddleware
 from nearsong.web.service.service import Service
 
@@ -81,7 +82,7 @@ def create_app(service: Service, authentication: Authentication | None = None) -
     app.include_router(lastfm.router)
     settings = service.settings
     if authentication is None:
-        authentication = Authentication(lambda: service.callers, secure=settings.secure_cookie)
+        authentication = authentication_of(service.accounts, settings, service.shared)
     app.state.authentication = authentication
     app.state.wrong_tokens = authentication.failures
     pages.install(app.router, authentication)

@@ -14,6 +14,7 @@ def install(app: FastAPI, authentication: Authentication) -> None:
     def log_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
         if authentication.is_open:
             return RedirectResponse("/", 303)
+        authentication.learn(request, token.strip())
         if authentication.check_token(request, token.strip()) is None:
             return RedirectResponse("/login?wrong=1#wrong", 303, {"Cache-Control": "no-store"})
         return authentication.log_in(RedirectResponse("/", 303), request, token.strip())

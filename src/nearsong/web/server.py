@@ -7,7 +7,6 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -18,12 +17,14 @@ from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.connections import HeadTimeoutProtocol, file_limit, max_connections, raise_file_limit
 from nearsong.web.http.logs import filter_logs
 from nearsong.web.opening import OpeningApp
-from nearsong.web.service.account_watch import AccountWatch
+from nearsong.web.service.account_watch import AccountWatch, authentication_of
 from nearsong.web.service.memory import use_few_heaps
 from nearsong.web.settings import ServeSettings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from nearsong.library import SharedState
 
 SHUTDOWN_SECONDS = 3
 """How long responses may continue after Ctrl-C."""
@@ -56,9 +57,13 @@ def serve(
     use_few_heaps()
     listener = listen(settings)
     address = address_of(settings, listener.getsockname()[1])
-    accounts = AccountWatch(library, settings)
-    authentication = Authentication(lambda: accounts.current, secure=settings.secure_cookie)
-    opening = OpeningApp(settings, authentication, partial(_load, library, settings, accounts, authentication))
+    accounts, shared = AccountWatch(library, settings), library.shared_state()
+    authentication = authentication_of(accounts, settings, shared)
+
+    def load() -> "FastAPI":
+        return _load(library, settings, accounts, authentication, shared)
+
+    opening = OpeningApp(settings, authentication, load)
 
     def say_where() -> None:
         say(f"nearsong runs at {address}")
@@ -83,7 +88,11 @@ def serve(
 
 
 def _load(
-    library: Library, settings: ServeSettings, accounts: AccountWatch, authentication: Authentication
+    library: Library,
+    settings: ServeSettings,
+    accounts: AccountWatch,
+    authentication: Authentication,
+    shared: "SharedState | None",
 ) -> "FastAPI":
     """Return the complete application; most of the time is that of the imports."""
     from threadpoolctl import threadpool_limits
@@ -93,7 +102,7 @@ def _load(
 
     # BLAS threads wait for each other in busy loops, which takes processor time from requests
     threadpool_limits(1, user_api="blas")
-    service = Service(library, settings, accounts)
+    service = Service(library, settings, accounts, shared)
     app = create_app(service, authentication)
     threading.Thread(target=service.uploads.warm, daemon=True).start()
     return app

@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     from nearsong.library.store.recorded.reactions import Reacted as Reacted
     from nearsong.library.store.recorded.reactions import Reaction as Reaction
     from nearsong.library.store.recorded.reactions import ReactionTable as ReactionTable
+    from nearsong.library.store.shared import JobRow as JobRow
+    from nearsong.library.store.shared import JobTable as JobTable
+    from nearsong.library.store.shared import Lease as Lease
+    from nearsong.library.store.shared import PlayingTable as PlayingTable
+    from nearsong.library.store.shared import SessionTable as SessionTable
+    from nearsong.library.store.shared import SharedState as SharedState
     from nearsong.library.store.songs import NEVER as NEVER
     from nearsong.library.store.songs import KnownFile as KnownFile
     from nearsong.library.store.songs import SameContent as SameContent
@@ -68,6 +74,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "recorded.play_queues": ["PlayQueue", "PlayQueueTable"],
         "recorded.plays": ["Play", "PlayTable"],
         "recorded.reactions": ["ListenerReactions", "Reacted", "Reaction", "ReactionTable"],
+        "shared": ["JobRow", "JobTable", "Lease", "PlayingTable", "SessionTable", "SharedState"],
         "songs": ["KnownFile", "NEVER", "SameContent", "ScannedFile", "SongTable"],
         "store": ["Store"],
     },

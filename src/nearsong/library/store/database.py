@@ -37,6 +37,11 @@ _COMPACT_TIMEOUT_MS = 2_000
 _WRITE_LOCK_KEY = 7_217_274
 """Key of the PostgreSQL advisory lock that serialises writers."""
 
+_SHARING_LOCK_KEY = 7_217_275
+"""Key of the one that serialises what services tell each other, and which no scan or training ever holds."""
+
+_SHARING_TIMEOUT_MS = 5_000
+
 Connection = sa.Connection
 
 
@@ -136,6 +141,18 @@ class Database:
         finally:
             self._writing.now = False
             self._write_turn.release()
+
+    @contextmanager
+    def sharing(self, *, alone: bool = True) -> Iterator[Connection]:
+        """Yield a connection to PostgreSQL in a short transaction on the tables that services share.
+
+        It waits for no writer of the library; by default for others that share something, one at a time.
+        """
+        with self.translated(), self._engine.connect() as connection, connection.begin():
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_SHARING_TIMEOUT_MS}")
+            if alone:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SHARING_LOCK_KEY)))
+            yield connection
 
     def upsert(self, table: sa.Table, rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> Any:
         """Return a statement that inserts rows, or updates existing rows with the same keys."""

@@ -18,6 +18,7 @@ from nearsong.library.store.recorded.bookmarks import BookmarkTable
 from nearsong.library.store.recorded.play_queues import PlayQueueTable
 from nearsong.library.store.recorded.plays import PlayTable
 from nearsong.library.store.recorded.reactions import ReactionTable
+from nearsong.library.store.shared.state import SharedState
 from nearsong.library.store.songs import SongTable
 
 
@@ -84,6 +85,10 @@ class Store:
     def complete(self) -> "Store":
         """Return this store, which can be asked for everything."""
         return self
+
+    def shared_state(self) -> SharedState | None:
+        """Return what services on this database share; None on SQLite, which one service has for itself."""
+        return None if self._database.is_sqlite else SharedState(self._database)
 
     def version_stamp(self) -> VersionStamp:
         """Return a record that changes with the active model, the songs and the listening histories."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import anyio
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from nearsong.web.http import rate_limits as limits
@@ -103,7 +104,7 @@ def cancel(job_id: JobId, service: Shared) -> JobOut:
 )
 async def events(job_id: JobId, service: Shared, caller: CurrentCaller) -> StreamingResponse:
     """Follow a job as server-sent events: `progress` with the job as JSON, until it has ended."""
-    _check_visible(service.jobs, job_id, caller)  # 404 before the response starts
+    await run_in_threadpool(_check_visible, service.jobs, job_id, caller)  # 404 before the response starts
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_job_events(service.jobs, job_id), media_type="text/event-stream", headers=headers)
 

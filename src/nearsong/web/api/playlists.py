@@ -1,7 +1,7 @@
 """Playlists: generate from seeds, save, change, and export as files."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -62,7 +62,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 )
 def draft(service: Shared, wanted: DraftIn) -> Response:
     """Return a playlist around the seeds, or one that leads from the seed `to` another song."""
-    snapshot = service.snapshot
+    snapshot = _snapshot_for(service, wanted.upload_seeds)
     seeds = [*map(snapshot.seed, wanted.seeds), *(_seed_of(snapshot, upload) for upload in wanted.upload_seeds)]
     if wanted.to is not None and len(seeds) != 1:
         raise InvalidInputError(f"a playlist `to` a song takes exactly one seed, not {len(seeds)}.")
@@ -78,6 +78,14 @@ def draft(service: Shared, wanted: DraftIn) -> Response:
     with service.concurrency.slot():
         songs, notes = snapshot.playlist(seeds, rules, wanted.filters, goal)
     return Json({"songs": [song_json(song, snapshot.plays) for song in songs], "notes": notes})
+
+
+def _snapshot_for(service: Service, uploads: Sequence[UploadSeed]) -> Snapshot:
+    """Return the snapshot; a new one if a file was analysed by another service that has a newer model already."""
+    snapshot = service.snapshot
+    if any(upload.model != snapshot.model.id for upload in uploads):
+        service.refresh()
+    return service.snapshot
 
 
 def _seed_of(snapshot: Snapshot, upload: UploadSeed) -> Seed:

@@ -3,14 +3,17 @@
 import hashlib
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import urlencode
 
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from nearsong.errors import NearsongError
 from nearsong.web.http.callers import ANYBODY, Caller, Callers, credential_of, remember_caller
-from nearsong.web.http.problems import ApiError, problem, problem_of
-from nearsong.web.http.rate_limits import RateLimit, spend
+from nearsong.web.http.problems import ApiError, of_error, problem, problem_of
+from nearsong.web.http.rate_limits import RateLimit, client_of, spend
 from nearsong.web.http.sessions import MAX_SESSION_SECONDS, MemorySessions, SessionStore
 
 COOKIE = "nearsong_session"
@@ -32,6 +35,9 @@ OPEN_PREFIXES = ("/static/css/", "/static/fonts/", "/static/icon", "/static/mani
 WRONG_TOKENS_PER_MINUTE = 10
 """Wrong tokens and passwords allowed for each address, in the API, at the login and of players together."""
 
+LOOK_UPS_PER_MINUTE = 60
+"""Sessions that this service does not know, and that it looks up for each address."""
+
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -51,6 +57,9 @@ class Authentication:
         Whether the cookie is sent over HTTPS only.
     sessions : SessionStore, optional
         By default in the memory of this process.
+    refresh : callable, optional
+        Reads anew who may send requests; asked for a token or a session that is new, perhaps since it was given by
+        another service a moment ago. By default nobody else gives any.
     """
 
     def __init__(
@@ -59,11 +68,13 @@ class Authentication:
         failures: RateLimit | None = None,
         secure: bool = False,
         sessions: SessionStore | None = None,
+        refresh: Callable[[], None] | None = None,
     ) -> None:
-        self._callers = callers
+        self._callers, self._refresh = callers, refresh
         self._secure = secure
         self._sessions = MemorySessions() if sessions is None else sessions
         self.failures = RateLimit(WRONG_TOKENS_PER_MINUTE, per=60) if failures is None else failures
+        self._look_ups = RateLimit(LOOK_UPS_PER_MINUTE, per=60)
 
     @property
     def is_open(self) -> bool:
@@ -76,6 +87,54 @@ class Authentication:
         if caller is None:
             spend(self.failures, request, "wrong tokens")
         return caller
+
+    async def answer(self, request: Request) -> Response | None:
+        """Return :meth:`refusal`; what may wait for a database is done in a thread before."""
+        if self.is_open:
+            return self.refusal(request)
+        if request.scope["path"] == "/" and "token" in request.query_params:  # it starts a session
+            return await to_thread.run_sync(self._refusal_of_link, request)
+        key = _key(_session_of(request))
+        if self._sessions.needs_look_up(key) and self._may_look_up(request, key):
+            await to_thread.run_sync(self._look_up, key)
+        if self._is_new(request, token := _bearer(request)):
+            await to_thread.run_sync(self.learn, request, token)
+        return self.refusal(request)
+
+    def _refusal_of_link(self, request: Request) -> Response | None:
+        self.learn(request, request.query_params["token"])
+        try:
+            return self.refusal(request)
+        except NearsongError as error:
+            return of_error(error)
+
+    def _may_look_up(self, request: Request, key: str) -> bool:
+        """Say whether a request may ask for its session: nobody can try many ids."""
+        if not _session_of(request):
+            return False
+        return self._sessions.is_known(key) or self._look_ups.take(client_of(request)) == 0
+
+    def _look_up(self, key: str) -> None:
+        self._sessions.look_up(key)
+        credential = self._sessions.use(key)
+        if credential is not None and self._callers().with_credential(credential) is None:
+            self._read_callers()
+
+    def _read_callers(self) -> None:
+        """Read anew who may send requests; if that fails, who might a moment ago may now."""
+        if self._refresh is not None:
+            with suppress(NearsongError):
+                self._refresh()
+
+    def learn(self, request: Request, token: str) -> None:
+        """Read anew who may send requests, if a token is nobody's and its sender has not been wrong too often."""
+        if self._is_new(request, token):
+            self._read_callers()
+
+    def _is_new(self, request: Request, token: str) -> bool:
+        if not token or self._refresh is None or self._callers().with_token(token) is not None:
+            return False
+        return self.failures.wait(client_of(request)) == 0
 
     def start_session(self, token: str) -> str:
         """Start a session and return its id."""
@@ -132,9 +191,8 @@ class Authentication:
         if (caller := self.caller_in_session(request)) is not None:
             remember_caller(caller)
             return None
-        scheme, _, sent = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and sent.strip():
-            return self._from_bearer(request, sent.strip())
+        if token := _bearer(request):
+            return self._from_bearer(request, token)
         if not path.startswith(API) and "text/html" in request.headers.get("accept", ""):
             return RedirectResponse("/login", 303, _NO_STORE)
         return _unauthorised("log in, or send the token as `Authorization: Bearer TOKEN`.")
@@ -161,6 +219,11 @@ class Authentication:
 
 def _session_of(request: Request) -> str:
     return request.cookies.get(COOKIE, "")
+
+
+def _bearer(request: Request) -> str:
+    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+    return sent.strip() if scheme.lower() == "bearer" else ""
 
 
 def _key(session_id: str) -> str:

@@ -91,7 +91,7 @@ class SecurityMiddleware:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
+            refusal = await self._refusal(scope)
             if refusal is not None:
                 await refusal(scope, receive, send_with_headers)
             else:
@@ -113,7 +113,7 @@ class SecurityMiddleware:
         is_upload = scope["path"] in UPLOAD_PATHS
         return (self.settings.upload_megabytes + 1 if is_upload else MAX_BODY_MEGABYTES) << 20
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._serves(hosts[0]):
@@ -129,7 +129,7 @@ class SecurityMiddleware:
         is_too_large = announced.isascii() and announced.isdigit() and int(announced[:20]) > self._max_bytes(scope)
         if is_too_large and not scope["path"].startswith(LISTENBRAINZ):  # whose clients get it in their own form
             return problem(413, _too_large(self._max_bytes(scope)), "too-large")
-        return self.authentication.refusal(Request(scope))
+        return await self.authentication.answer(Request(scope))
 
     def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
         """Say whether a page of another site sent the request; players' protocols have credentials that count."""

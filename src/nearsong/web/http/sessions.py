@@ -1,8 +1,8 @@
 """A key of a log-in session -> the credential that it was started with, while the session is active.
 
 A session ends at log-out, after a week without a request, and after a month. Keys are hashes, so that what is stored
-lets nobody in. `MemorySessions` is for one process: its sessions end with it. Services that share a database need a
-`SessionStore` there.
+lets nobody in. `MemorySessions` is for one process: its sessions end with it. Services that share a database have
+`StoredSessions` (:mod:`nearsong.web.http.stored_sessions`).
 """
 
 import threading
@@ -34,6 +34,15 @@ class SessionStore(Protocol):
 
     def add(self, key: str, credential: str) -> None:
         """Start a session."""
+
+    def is_known(self, key: str) -> bool:
+        """Say whether :meth:`use` knows about a session without a look elsewhere."""
+
+    def needs_look_up(self, key: str) -> bool:
+        """Say whether :meth:`look_up` has to come before :meth:`use`; never waits."""
+
+    def look_up(self, key: str) -> None:
+        """Find out what others know about a session; may wait for a database."""
 
     def use(self, key: str) -> str | None:
         """Return the credential of a session if it is active, and count this as a use of it."""
@@ -79,6 +88,17 @@ class MemorySessions:
             self._active[key] = _Session(credential, now, now)
             while len(self._active) > MAX_SESSIONS or _has_ended(next(iter(self._active.values())), now):
                 self._active.popitem(last=False)
+
+    def is_known(self, key: str) -> bool:
+        """Say that there is nowhere else to look."""
+        return True
+
+    def needs_look_up(self, key: str) -> bool:
+        """Say that all is known."""
+        return False
+
+    def look_up(self, key: str) -> None:
+        """Do nothing, since all is known."""
 
     def use(self, key: str) -> str | None:
         """Return the credential of a session if it is active, and count this as a use of it."""

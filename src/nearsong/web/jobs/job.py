@@ -28,6 +28,10 @@ class Job:
         Whether it was stopped for a job that a person started.
     on_end : callable
         Called once when the job has ended, whatever its state.
+    is_elsewhere : bool
+        Whether another service runs it.
+    number : int
+        Its place in the order of the jobs of all services; 0 where there is one.
     """
 
     id: str
@@ -48,6 +52,8 @@ class Job:
     is_automatic: bool = False
     gave_way: bool = False
     on_end: Callable[[], None] = do_nothing
+    is_elsewhere: bool = False
+    number: int = 0
 
     @property
     def has_ended(self) -> bool:

@@ -108,6 +108,9 @@ class JobQueue:
 
     # ---- changing
 
+    def start(self) -> None:
+        """Begin to follow the jobs of other services, of which this queue knows none."""
+
     def stop_accepting(self) -> None:
         """Accept and start no further jobs; the running one continues until :meth:`close`."""
         with self._changed:
@@ -147,24 +150,17 @@ class JobQueue:
         ApiError
             503 if too many jobs are pending.
         """
+        job = Job(id=secrets.token_hex(6), spec=spec, on_end=on_end, is_automatic=is_automatic)
         with self._changed:
-            if self._is_closing:
-                raise ApiError(503, "the service is shutting down; try again when it is back.", "busy")
+            self._check_accepts()
             existing = self._same_job(spec, reuse_running)
             if existing is not None:
                 return existing.record(), False
             if self.is_full:
-                detail = f"{len(self._pending)} jobs are waiting already; try again when some are done."
-                raise ApiError(503, detail, "busy", {"Retry-After": "60"})
-            job = Job(id=secrets.token_hex(6), spec=spec, on_end=on_end, is_automatic=is_automatic)
+                raise self._too_many()
             if not is_automatic and not spec.is_patient:
                 self._stop_automatic()
-            self._jobs[job.id] = job
-            self._pending.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run_jobs, name="nearsong-jobs", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            self._enqueue(job)
             return job.record(), True
 
     def cancel(self, job_id: str) -> None:
@@ -192,13 +188,29 @@ class JobQueue:
             self._is_closing = True
             while self._pending:
                 self._end(self._pending.popleft(), "cancelled")
-            for job in [job for job in self._jobs.values() if job.state == "running"]:
+            for job in [job for job in self._jobs.values() if job.state == "running" and not job.is_elsewhere]:
                 self._stop(job)
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
 
     # ---- inside; the lock is held where a job changes
+
+    def _check_accepts(self) -> None:
+        if self._is_closing:
+            raise ApiError(503, "the service is shutting down; try again when it is back.", "busy")
+
+    def _too_many(self) -> ApiError:
+        detail = f"{MAX_PENDING_JOBS} jobs are waiting already; try again when some are done."
+        return ApiError(503, detail, "busy", {"Retry-After": "60"})
+
+    def _enqueue(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        self._pending.append(job)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run_jobs, name="nearsong-jobs", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def _find(self, job_id: str) -> Job:
         job = self._jobs.get(job_id)
@@ -253,7 +265,13 @@ class JobQueue:
                 self._changed.wait_for(lambda: self._pending or self._is_closing)
                 if self._is_closing:
                     return
-                job = self._pending.popleft()
+                job = self._pending[0]
+            if not self._may_start(job):
+                continue
+            with self._changed:
+                if job.has_ended:  # it was cancelled meanwhile
+                    continue
+                self._pending.remove(job)
                 first = job.spec.words_of(job.spec.first_stage)
                 self._update(job, state="running", started=time.time(), stage=first)
             try:
@@ -264,6 +282,10 @@ class JobQueue:
             with self._changed:
                 self._running = None
                 self._end(job, state, error)
+
+    def _may_start(self, job: Job) -> bool:
+        """Say whether it is the turn of a pending job; may wait for it."""
+        return True
 
     def _run(self, job: Job) -> tuple[State, str | None]:
         process = subprocess.Popen(

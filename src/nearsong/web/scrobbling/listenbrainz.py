@@ -7,6 +7,7 @@ is checked completely before anything of it is stored.
 import functools
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -54,7 +55,8 @@ async def submit_listens(request: Request) -> Body:
     check_recording(service, request, len(listens))
     if listen_type == "playing_now":
         (listen,) = listens
-        service.now_playing.put(listener, listen.track, seconds=listen.seconds, player=listen.player)
+        note = partial(service.now_playing.put, seconds=listen.seconds, player=listen.player)
+        await run_in_threadpool(note, listener, listen.track)
     else:
         played = [(listen.track, listen.time) for listen in listens if listen.time is not None]
         await service.writes.run(record, service, played, listener)
@@ -111,7 +113,7 @@ async def listen_count_of(request: Request) -> Body:
 async def playing_now_of(request: Request) -> Body:
     """Return what a listener plays now."""
     name, listener = _named(request)
-    playing = service_of(request).now_playing.of(listener)
+    playing = await run_in_threadpool(service_of(request).now_playing.of, listener)
     listens = [] if playing is None else [listen_json(playing.track, name, None)]
     return {"payload": {"user_id": name, "count": len(listens), "playing_now": True, "listens": listens}}
 

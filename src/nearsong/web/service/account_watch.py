@@ -3,11 +3,17 @@
 import logging
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from nearsong.errors import NearsongError
 from nearsong.library import Library
+from nearsong.web.http.authentication import Authentication
 from nearsong.web.http.callers import Callers
+from nearsong.web.http.stored_sessions import sessions_of
 from nearsong.web.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from nearsong.library import SharedState
 
 log = logging.getLogger("nearsong.web")
 
@@ -84,3 +90,15 @@ class AccountWatch:
                 if not was_wrong:
                     log.warning("the accounts of listeners could not be read: %s", error)
                 was_wrong = True
+
+
+def authentication_of(
+    accounts: AccountWatch, settings: ServeSettings, shared: "SharedState | None"
+) -> Authentication:
+    """Return what finds out who sends a request, by accounts and by sessions that are shared where others share."""
+    return Authentication(
+        lambda: accounts.current,
+        secure=settings.secure_cookie,
+        sessions=sessions_of(shared),
+        refresh=None if shared is None else accounts.refresh,
+    )

@@ -1,16 +1,18 @@
-"""What each listener plays now: in memory only, and forgotten when the track must have ended.
+"""What each listener plays now, forgotten when the track must have ended.
 
-What a player plays next tells that the track before was left, and when: early, it was skipped.
+It is in the memory of the service, or in the database where several services have one. What a player plays next
+tells that the track before was left, and when: early, it was skipped.
 """
 
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
 
 from cachetools import LRUCache
 
-from nearsong.library import checked_listener
+from nearsong.library import PlayingTable, checked_listener
 from nearsong.listens.records import TrackName
 
 MAX_LISTENERS = 1_000
@@ -80,6 +82,76 @@ class NowPlaying:
         return not self.was_played and is_skip(time - self.since, self.seconds)
 
 
+Change = Callable[[NowPlaying | None, float], tuple[NowPlaying, float] | None]
+"""What plays, or None, and until when -> the same from now on; None for no change."""
+
+
+class PlayingStore(Protocol):
+    """Where what plays now is stored; threads may share it."""
+
+    def change(self, listener: str, change: Change) -> None:
+        """Change what a listener plays, one change at a time."""
+
+    def remove(self, listener: str) -> None:
+        """Forget what a listener plays."""
+
+    def all(self, now: float) -> list[NowPlaying]:
+        """Return what plays at a time."""
+
+
+class MemoryPlaying:
+    """What plays now, in the memory of this process; of too many listeners, the most recent."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._playing: LRUCache[str, tuple[NowPlaying, float]] = LRUCache(MAX_LISTENERS)
+
+    def change(self, listener: str, change: Change) -> None:
+        """Change what a listener plays, one change at a time."""
+        with self._lock:
+            changed = change(*self._playing.get(listener, (None, 0.0)))
+            if changed is not None:
+                self._playing[listener] = changed
+
+    def remove(self, listener: str) -> None:
+        """Forget what a listener plays."""
+        with self._lock:
+            self._playing.pop(listener, None)
+
+    def all(self, now: float) -> list[NowPlaying]:
+        """Return what plays at a time."""
+        with self._lock:
+            return [playing for playing, until in self._playing.values() if until > now]
+
+
+class SharedPlaying:
+    """What plays now, in the database that several services have."""
+
+    def __init__(self, table: PlayingTable) -> None:
+        self._table = table
+
+    def change(self, listener: str, change: Change) -> None:
+        """Change what a listener plays, one change at a time."""
+
+        def stored(playing: dict[str, Any] | None, until: float) -> tuple[dict[str, Any], float] | None:
+            changed = change(None if playing is None else _of_json(playing), until)
+            return None if changed is None else (asdict(changed[0]), changed[1])
+
+        self._table.change(listener, stored)
+
+    def remove(self, listener: str) -> None:
+        """Forget what a listener plays."""
+        self._table.remove(listener)
+
+    def all(self, now: float) -> list[NowPlaying]:
+        """Return what plays at a time."""
+        return [_of_json(playing) for playing in self._table.all(now)]
+
+
+def _of_json(playing: dict[str, Any]) -> NowPlaying:
+    return NowPlaying(**{**playing, "track": TrackName(*playing["track"])})
+
+
 class NowPlayingBoard:
     """What listeners play now. Thread-safe, and of bounded size.
 
@@ -87,6 +159,8 @@ class NowPlayingBoard:
     ----------
     clock : callable
         Seconds since 1970.
+    store : PlayingStore, optional
+        By default the memory of this process.
 
     Examples
     --------
@@ -96,10 +170,9 @@ class NowPlayingBoard:
     ('Jóga', None)
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, store: PlayingStore | None = None) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._playing: LRUCache[str, tuple[NowPlaying, float]] = LRUCache(MAX_LISTENERS)
+        self._store: PlayingStore = MemoryPlaying() if store is None else store
 
     def now(self) -> float:
         """Return the time of the board, in seconds since 1970."""
@@ -139,27 +212,35 @@ class NowPlayingBoard:
             listener=name, track=track, song_id=song_id, since=now - position, player=player, seconds=length
         )
         until = now + (DEFAULT_SECONDS if length is None else length)
-        with self._lock:
-            before, ends = self._playing.get(name, (None, 0.0))
-            is_there = before is not None and ends > now and before.player == player
-            if before is not None and is_there and (before.song_id, before.track) == (song_id, track):
-                playing, before = replace(before, since=min(before.since, playing.since)), None
-            self._playing[name] = playing, until
-        return before if is_there else None
+        left: list[NowPlaying] = []
+
+        def change(before: NowPlaying | None, ends: float) -> tuple[NowPlaying, float]:
+            if before is None or ends <= now or before.player != player:
+                return playing, until
+            if (before.song_id, before.track) == (song_id, track):
+                return replace(before, since=min(before.since, playing.since)), until
+            left.append(before)
+            return playing, until
+
+        self._store.change(name, change)
+        return left[0] if left else None
 
     def note_play(self, listener: str, song_ids: Collection[int]) -> bool:
         """Note that songs were reported as played; return whether the current one was among them already."""
-        with self._lock:
-            playing, until = self._playing.get(listener, (None, 0.0))
+        was_played: list[bool] = []
+
+        def change(playing: NowPlaying | None, until: float) -> tuple[NowPlaying, float] | None:
             if playing is None or playing.song_id not in song_ids:
-                return False
-            self._playing[listener] = replace(playing, was_played=True), until
-            return playing.was_played
+                return None
+            was_played.append(playing.was_played)
+            return replace(playing, was_played=True), until
+
+        self._store.change(listener, change)
+        return any(was_played)
 
     def forget(self, listener: str) -> None:
         """Forget what a listener plays."""
-        with self._lock:
-            self._playing.pop(listener, None)
+        self._store.remove(listener)
 
     def of(self, listener: str) -> NowPlaying | None:
         """Return what a listener plays now."""
@@ -167,7 +248,4 @@ class NowPlayingBoard:
 
     def all(self) -> list[NowPlaying]:
         """Return what all listeners play now, the latest first."""
-        now = self._clock()
-        with self._lock:
-            found = [playing for playing, until in self._playing.values() if until > now]
-        return sorted(found, key=lambda playing: -playing.since)
+        return sorted(self._store.all(self._clock()), key=lambda playing: -playing.since)

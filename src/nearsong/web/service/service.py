@@ -1,5 +1,7 @@
 """A library -> what all requests share: the current snapshot, refreshed in the background; jobs; uploads.
 
+On PostgreSQL there may be other services; what they must know of each other is in the database (`SharedState`).
+
 Requests never wait for a refresh: a thread checks for changes every second, loads and warms a new snapshot, then
 replaces the old one. Only the first requests wait, each for the data it needs.
 """
@@ -7,16 +9,18 @@ replaces the old one. Only the first requests wait, each for the data it needs.
 import logging
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from nearsong.errors import EmptyLibraryError, NearsongError
-from nearsong.library import Library
+from nearsong.library import Library, SharedState
 from nearsong.temporary import remove_leftovers
 from nearsong.web.http.callers import Caller, Callers, check_caller
 from nearsong.web.http.rate_limits import RateLimit
 from nearsong.web.jobs.queue import JobQueue
+from nearsong.web.jobs.shared_queue import SharedJobQueue
 from nearsong.web.json.map import MapAnswer
 from nearsong.web.json.similar import similar_batch_json
 from nearsong.web.media.converted import Conversions
@@ -30,7 +34,7 @@ from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
 from nearsong.web.service.memory import give_back_memory
 from nearsong.web.service.metrics import Metrics
-from nearsong.web.service.now_playing import NowPlayingBoard
+from nearsong.web.service.now_playing import NowPlayingBoard, SharedPlaying
 from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
 from nearsong.web.settings import ServeSettings
 
@@ -68,9 +72,13 @@ class Service:
     settings : ServeSettings, optional
     accounts : AccountWatch, optional
         Who may send requests, if that is known already; the service closes it.
+    shared : SharedState, optional
+        What it shares with other services, if that is known already.
 
     Attributes
     ----------
+    shared : SharedState or None
+        What services on a PostgreSQL database share; on SQLite there is one service.
     jobs : JobQueue
         Long tasks in processes of their own.
     uploads : Uploads
@@ -102,22 +110,27 @@ class Service:
     """
 
     def __init__(
-        self, library: Library, settings: ServeSettings | None = None, accounts: AccountWatch | None = None
+        self,
+        library: Library,
+        settings: ServeSettings | None = None,
+        accounts: AccountWatch | None = None,
+        shared: SharedState | None = None,
     ) -> None:
         library.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
         self.library = library
+        self.shared = shared = library.shared_state() if shared is None else shared
         self.settings = settings or ServeSettings()
         self.metrics = Metrics()
         self.job_limit = RateLimit(self.settings.jobs_per_hour, per=3600)
         self.play_limit = RateLimit(PLAYS_PER_MINUTE, per=60)
         self.concurrency = ConcurrencyLimit()
         self.writes = WriteQueue(check=self.check_caller)
-        self.now_playing = NowPlayingBoard()
+        self.now_playing = NowPlayingBoard(store=None if shared is None else SharedPlaying(shared.now_playing))
         self.covers = Covers(library)
         self.lyrics = SongLyrics(library)
         self.moments = SharedMoments(library)
         self.map_answer = MapAnswer()
-        self.jobs = JobQueue(library.address)
+        self.jobs = JobQueue(library.address) if shared is None else SharedJobQueue(library.address, shared)
         self.uploads = Uploads(self.settings)
         self.conversions = Conversions()
         self.similar_batcher = QueryBatcher(similar_batch_json)
@@ -127,8 +140,13 @@ class Service:
         self._thread: threading.Thread | None = None
         self._gathered = self._trimmed = time.monotonic()
         self.metrics.watch(self)
+        self._gathers = _alone if shared is None else shared.lease("plays").hold
         self.automation = Automation(
-            library, self.jobs, is_running=self.settings.automatic, on_run=self.metrics.count_run
+            library,
+            self.jobs,
+            is_running=self.settings.automatic,
+            on_run=self.metrics.count_run,
+            is_turn=_alone if shared is None else shared.lease("automation").hold,
         )
         self.accounts = AccountWatch(library, self.settings) if accounts is None else accounts
         self.accounts.on_gone = self.now_playing.forget
@@ -179,6 +197,7 @@ class Service:
         self._thread = threading.Thread(target=self._watch, name="nearsong-refresh", daemon=True)
         self._thread.start()
         self.accounts.start()
+        self.jobs.start()
         self.automation.start()
 
     def close(self) -> None:
@@ -196,6 +215,9 @@ class Service:
         self.lyrics.close()
         self.moments.close()
         self.jobs.close()
+        if self.shared is not None:
+            with suppress(NearsongError):  # what it has is free soon in any case
+                self.shared.leave()
 
     def _load_first(self) -> "Snapshot":
         self.refresh()
@@ -246,10 +268,15 @@ class Service:
         """Turn recorded plays into listens; what fails now is tried again the next time."""
         self._gathered = time.monotonic()
         try:
-            if self.settings.plays and self.library.play_log.pending():
+            if self.settings.plays and self._gathers() and self.library.play_log.pending():
                 self.library.play_log.update_history()
         except NearsongError as error:
             log.warning("recorded plays could not be stored as a listening history yet: %s", error)
+
+
+def _alone() -> bool:
+    """Say that it is this service's turn, as there is no other."""
+    return True
 
 
 def service_of(request: Request) -> Service:

@@ -72,6 +72,8 @@ class Automation:
         Returns the time in seconds since 1970.
     on_run : callable
         Called with the task and the state of a run that has ended.
+    is_turn : callable
+        Says whether this service is the one, of all that have the library, that does something by itself.
     """
 
     def __init__(
@@ -82,9 +84,11 @@ class Automation:
         is_running: bool = True,
         now: Callable[[], float] = clock.now,
         on_run: Callable[[str, str], None] = lambda task, state: None,
+        is_turn: Callable[[], bool] = lambda: True,
     ) -> None:
         self.is_running = is_running
         self._library, self._jobs, self._now, self._on_run = library, jobs, now, on_run
+        self._is_turn = is_turn
         self._watch = FolderWatch(now)
         self._begun = now()
         self._next_look = 0.0
@@ -129,6 +133,9 @@ class Automation:
 
     def look(self) -> None:
         """Record what has ended, and start what is due; at most one task at a time."""
+        if not self._is_turn():
+            self._job, self._is_first = None, True  # if its turn comes, the service before it was killed
+            return
         now = self._now()
         if self._job is not None:
             self._record_ended(now)
