@@ -84,6 +84,16 @@ def home(page: Page, subject: Subject) -> None:
     go(page, subject, "#/", SETTLED)
 
 
+def albums(page: Page, subject: Subject) -> None:
+    """Show the albums."""
+    go(page, subject, "#/library/albums", "#albums .tile")
+
+
+def artists(page: Page, subject: Subject) -> None:
+    """Show the artists."""
+    go(page, subject, "#/library/artists", "#artists .tile")
+
+
 def album(page: Page, subject: Subject) -> None:
     """Show the album of a song."""
     go(page, subject, f"#/song/{subject.song()['id']}/album", SETTLED)
@@ -188,6 +198,8 @@ def empty(page: Page, subject: Subject) -> None:
 VIEWS: dict[str, Callable[[Page, Subject], None]] = {
     "home": home,
     "library": library,
+    "albums": albums,
+    "artists": artists,
     "album": album,
     "artist": artist,
     "for-you": for_you,

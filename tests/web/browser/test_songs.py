@@ -56,11 +56,11 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
 
 
 def test_only_a_history_that_names_songs_tells_that_one_was_not_played(visit, served, song):
-    facts = ask(served, f"/songs/{song['id']}") | {"plays": 0}
+    told = ask(served, f"/songs/{song['id']}") | {"plays": 0}
     page = visit.blank(served)
+    page.route(f"**/api/v1/songs/{song['id']}", lambda route: route.fulfill(json=told))
     for known in (True, False):
-        told = facts | {"plays_known": known}
-        page.route(f"**/api/v1/songs/{song['id']}", lambda route, told=told: route.fulfill(json=told))
+        told["plays_known"] = known
         page.goto("about:blank")
         page.goto(f"{served}/#/song/{song['id']}")
         expect(page.get_by_role("heading", level=1)).to_have_text(song["title"])
