@@ -14,6 +14,7 @@ from beets import ui
 from beets.plugins import BeetsPlugin
 
 from nearsong.errors import NearsongError
+from nearsong.names import count
 
 if TYPE_CHECKING:
     from nearsong.library import Library, Song
@@ -56,7 +57,8 @@ class NearsongPlugin(BeetsPlugin):
             report = library.scan(*wanted, workers=self.config["workers"].get(), note=self._log.info)
             n_songs = library.status().songs
         done = report.added + report.changed + report.moved + report.copied
-        ui.print_(f"{report.found:,} files: {done:,} new or changed. nearsong's library has {n_songs:,} songs.")
+        files = count(report.found, "file")
+        ui.print_(f"{files}: {done:,} new or changed. nearsong's library has {n_songs:,} songs.")
 
     def _similar(self, lib: Any, options: Any, query: list[str]) -> None:
         """List the items that are nearest to those of a query."""

@@ -75,6 +75,12 @@ def test_the_error_that_there_is_no_library_loads_no_heavy_library(folder, comma
     assert loaded(folder, *command, of=LEARNERS[:-1] + STORES + COLOURS) == ""
 
 
+@pytest.mark.parametrize("command", [["scan", "none"], ["listens", "import", "none.csv"]], ids=" ".join)
+def test_the_error_that_there_is_no_such_file_loads_no_heavy_library_and_makes_no_library(tmp_path, command):
+    assert loaded(tmp_path, "--library", "new.sqlite", *command, of=LEARNERS[:-1] + STORES + ARRAYS) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", [["stats"], ["status", "--nope"], ["similar"]], ids=" ".join)
 def test_a_mistyped_command_loads_no_heavy_library(folder, command):
     assert loaded(folder, *command, of=LEARNERS + STORES + ARRAYS) == ""

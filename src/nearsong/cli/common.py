@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -103,6 +104,13 @@ def check_library(address: str | None) -> None:
     from nearsong.library import check_exists
 
     check_exists(_options["library"] if address is None else address)
+
+
+def check_found(paths: Sequence[Path], words: str) -> None:
+    """Raise if a path leads to nothing, before anything is imported that reads it; ``{}`` in the words is the path."""
+    for path in paths:
+        if not os.path.exists(path):
+            raise InvalidInputError(words.format(printable(str(path))))
 
 
 @contextmanager

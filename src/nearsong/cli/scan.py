@@ -1,5 +1,6 @@
 """``nearsong scan``: analyse new and changed files."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearsong.cli.common import LibraryOption, format_duration, open_library, output, print_line
+from nearsong.cli.common import LibraryOption, check_found, format_duration, open_library, output, print_line
 from nearsong.cli.progress import StageProgress, show_progress
 from nearsong.names import count
 
@@ -60,6 +61,8 @@ def scan(
         nearsong scan --excerpt 120   # two minutes of each song, on a slow machine
         nearsong --library postgresql://... scan /shared/music --cluster tcp://host:8786
     """
+    found = [Path(os.path.abspath(folder.expanduser())) for folder in folders or []]
+    check_found(found, "Folder not found: {}. Check its name and that the drive is connected.")
     with (
         open_library(library, create=True) as lib,
         show_progress("songs") as progress,

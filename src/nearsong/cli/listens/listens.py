@@ -10,6 +10,7 @@ import typer
 from nearsong.cli.common import (
     LibraryOption,
     cell,
+    check_found,
     confirmed,
     format_date,
     open_library,
@@ -64,6 +65,7 @@ def import_(
         nearsong listens import lastfm.csv spotify/*.json playlists/
         nearsong listens import plays.tsv --user anna
     """
+    check_found(paths, "File not found: {}. Give a listening history or a folder of them.")
     if format is not None and not yes and not _accepts_losses(paths, format):
         print_line(output(), "Nothing was imported.")
         return
