@@ -31,7 +31,7 @@ class Job:
     is_elsewhere : bool
         Whether another service runs it.
     number : int
-        Its place in the order of the jobs of all services; 0 where there is one.
+        Increases from job to job over all services; 0 where there is one.
     """
 
     id: str
