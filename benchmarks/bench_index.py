@@ -34,6 +34,7 @@ from nearsong.library.answers.playlist.around_seeds import make_playlist
 from nearsong.library.answers.playlist.between_songs import walk
 from nearsong.library.answers.playlist.rules import PlaylistRules, PlaylistSpace
 from nearsong.library.neighbours.index import NeighbourIndex
+from nearsong.library.neighbours.space import MAX_TAIL
 
 K = 50
 FIRST_STEP = 100_000
@@ -232,7 +233,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where steps are stored, with --songs")
     arguments = parser.parse_args()
     if arguments.songs is not None:
-        case = growth(arguments.songs, arguments.r, 500, tail=20_000, folder=arguments.folder)
+        tail = min(MAX_TAIL, arguments.songs // 10)
+        case = growth(arguments.songs, arguments.r, 500, tail=tail, folder=arguments.folder)
         print(json.dumps({"case": f"growth_{arguments.songs}", **case}), flush=True)
         return
     cases = PROFILES[arguments.profile]
