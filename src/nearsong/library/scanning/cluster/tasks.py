@@ -170,7 +170,7 @@ class _WorkerCheck:
     def __init__(self, note: Note) -> None:
         self._note = note
         self._since: float | None = None
-        self._was_said = False
+        self._was_noted = False
 
     def look(self, threads: int) -> None:
         now = time.monotonic()
@@ -178,6 +178,6 @@ class _WorkerCheck:
             self._since = None
         elif self._since is None:
             self._since = now
-        elif now - self._since > _PATIENCE_SECONDS and not self._was_said:
-            self._was_said = True
+        elif now - self._since > _PATIENCE_SECONDS and not self._was_noted:
+            self._was_noted = True
             self._note("The scheduler has no workers; this command waits until one is started: dask worker ADDRESS")
