@@ -1,19 +1,16 @@
 """What tests of several packages share: a real Dask cluster, and a small music library that was trained."""
 
+import contextlib
 import gc
-import os
 import shutil
 import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import dask_cluster as dask_clusters
 import music_library
 import postgres_server
 from shared_folder import made_by_one_worker
@@ -112,55 +109,12 @@ def postgres() -> Iterator[postgres_server.Server]:
 
 
 @pytest.fixture
-def dask_cluster(tmp_path) -> Iterator[Callable[..., tuple[str, list[subprocess.Popen[bytes]]]]]:
+def dask_cluster() -> Iterator[Callable[..., tuple[str, list[dask_clusters.Process]]]]:
     """Return a function that starts a cluster and returns its address and worker processes."""
-    started: list[subprocess.Popen[bytes]] = []
+    with contextlib.ExitStack() as started:
 
-    def start(extra_path: str = "") -> tuple[str, list[subprocess.Popen[bytes]]]:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        address = f"tcp://127.0.0.1:{port}"
-        environment = os.environ | {"PYTHONPATH": extra_path}
-        scheduler = [
-            sys.executable,
-            "-m",
-            "distributed.cli.dask_scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-        ]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
+        def start(extra_path: str = "") -> tuple[str, list[dask_clusters.Process]]:
+            cluster = started.enter_context(dask_clusters.dask_cluster(2, path=extra_path))
+            return cluster.address, cluster.workers
 
-        def run(*command: str) -> subprocess.Popen[bytes]:
-            process = subprocess.Popen(
-                command, env=environment, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            started.append(process)
-            return process
-
-        run(*scheduler, "--no-dashboard")
-        workers = [run(*worker, "--no-nanny", "--local-directory", str(tmp_path / f"worker-{i}")) for i in range(2)]
-        _wait_for(address, len(workers))
-        return address, workers
-
-    yield start
-    for process in reversed(started):
-        process.kill()
-        process.wait()
-
-
-def _wait_for(address: str, n_workers: int) -> None:
-    from distributed import Client
-
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with Client(address, timeout=5) as client:
-                client.wait_for_workers(n_workers, timeout=30)
-                return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
+        yield start
