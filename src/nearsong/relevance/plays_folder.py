@@ -134,7 +134,7 @@ class PlaysFolder:
         try:
             with np.load(file) as stored:
                 starts, items, plays = stored["starts"], stored["items"], stored["plays"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise InvalidInputError(f"{file} cannot be read ({error}); write the plays again.") from error
         if _checksum(starts, items, plays) != partition.checksum:
             raise InvalidInputError(f"{file} is not the file that {_HEADER} lists; write the plays again.")
