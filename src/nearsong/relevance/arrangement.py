@@ -41,7 +41,7 @@ class ItemRanks:
 
 
 @dataclass(frozen=True, eq=False)
-class Listens:
+class ArrangedListens:
     """The binary matrix of some users in the layout of `co_listening`.
 
     Attributes
@@ -82,7 +82,7 @@ def rank_items(listeners: npt.NDArray[np.int64], candidate: npt.NDArray[np.bool_
     )
 
 
-def arrange(plays: sp.csr_array, min_plays: float, ranks: ItemRanks) -> Listens:
+def arrange(plays: sp.csr_array, min_plays: float, ranks: ItemRanks) -> ArrangedListens:
     """Return the listens of some users by item and by user."""
     n_users, n_items = plays.shape
     indices = np.asarray(plays.indices, dtype=np.int32)
@@ -98,4 +98,4 @@ def arrange(plays: sp.csr_array, min_plays: float, ranks: ItemRanks) -> Listens:
     row_ends = co_listening.PADDING + np.cumsum(lengths).reshape(lengths.shape)
     rows = np.zeros(co_listening.PADDING + int(lengths.sum()), np.uint32)
     pairs = co_listening.fill_rows(starts, slots, ranks.candidate, row_ends - lengths, rows)
-    return Listens(starts=starts, slots=slots, rows=rows, pairs=pairs)
+    return ArrangedListens(starts=starts, slots=slots, rows=rows, pairs=pairs)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from nearsong.executor import available_processors
 from nearsong.relevance import co_listening
-from nearsong.relevance.arrangement import ItemRanks, Listens, arrange, count_listeners, rank_items
+from nearsong.relevance.arrangement import ArrangedListens, ItemRanks, arrange, count_listeners, rank_items
 from nearsong.relevance.plays import check_among, check_plays
 from nearsong.validation import check_count, check_positive
 
@@ -104,7 +104,7 @@ def jaccard_neighbors(
 class _Search:
     """The neighbour lists under construction, shared by the threads that call ``work``."""
 
-    def __init__(self, listens: Listens, ranks: ItemRanks, k: int, block: int) -> None:
+    def __init__(self, listens: ArrangedListens, ranks: ItemRanks, k: int, block: int) -> None:
         n_ranks = ranks.names.size
         self.listens, self.ranks, self.block = listens, ranks, block
         self.ids = np.full((n_ranks, k), -1, np.int32)
