@@ -2,8 +2,8 @@
 
 The plays are drawn as in `bench_jaccard.py` (popularity by a Zipf-Mandelbrot law, 100 genres of which a user has
 three), some thousand users at a time, into a folder of partitions: 294,000 artists, as in Last.fm 360K, and up to 3.6
-million users. One JSON line a size: processor seconds of either, their ratio, the peak memory of the one process and
-of the largest worker, and whether all lists are the same to the bit.
+million users. One JSON line a size: processor seconds of either, and of blocks in one process, the ratios, the peak
+memory of the process with all in memory and of the largest worker, and whether all lists are the same to the bit.
 
 A worker's memory is its peak while it works, minus what it had before: all that is resident, with memory-mapped pages
 that the system can take back at any time, and what is private and was written to, sampled ten times a second.
@@ -94,6 +94,9 @@ def run_blockwise(folder: Path, memory: float) -> dict[str, Any]:
         workers = [psutil.Process(worker.pid) for worker in cluster.workers.values()]
         first = PlaysFolder.write(folder / "first", [plays.read(0)[:50]] * 4 * WORKERS, 100)
         jaccard_neighbors_blockwise(first, folder / "compiles", K, 1, cluster=cluster.scheduler_address)
+        one_process = process_time()
+        jaccard_neighbors_blockwise(plays, folder / "work", K, 1, memory=int(memory), jobs=1)
+        one_process = process_time() - one_process
         before = process_time() + sum(sum(worker.cpu_times()[:2]) for worker in workers)
         start = perf_counter()
         with WorkerMemory([worker.pid for worker in workers]) as peak:
@@ -111,6 +114,7 @@ def run_blockwise(folder: Path, memory: float) -> dict[str, Any]:
     with np.load(folder / "single.npz") as single:
         is_same = np.array_equal(ids, single["ids"]) and np.array_equal(similarities, single["similarities"])
     return {
+        "blockwise_one_process_cpu_seconds": round(one_process, 2),
         "blockwise_cpu_seconds": round(processor, 2),
         "blockwise_seconds": round(wall, 2),
         "worker_resident_gb": round(peak.resident / 1e9, 3),
@@ -148,6 +152,7 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         for task in ("draw", "single", "blockwise"):
             line |= fresh(task, Path(name), case)
+    line["one_process_ratio"] = round(line["blockwise_one_process_cpu_seconds"] / line["single_cpu_seconds"], 2)
     line["ratio"] = round(line["blockwise_cpu_seconds"] / line["single_cpu_seconds"], 2)
     return line
 

@@ -132,7 +132,7 @@ class PlaysFolder:
         partition = self.partitions[number]
         file = self.path / partition.file
         try:
-            with np.load(file) as stored:
+            with file.open("rb") as content, np.load(content) as stored:
                 starts, items, plays = stored["starts"], stored["items"], stored["plays"]
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise InvalidInputError(f"{file} cannot be read ({error}); write the plays again.") from error

@@ -137,7 +137,7 @@ def test_other_files_and_mixed_formats_stay_histories_of_their_own(tmp_path):
         "partition.csv",
         "part-1.csv",
         "part-2.parquet",
-        "c.pls",
+        "c.m3u8",
     }
 
 
