@@ -16,6 +16,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -41,13 +42,17 @@ PROFILES: dict[str, dict[str, dict[str, Any]]] = {
 
 def draw_listens(users: int, items: int, draws: int, genres: int, shift: float) -> sp.csr_matrix:
     """Draw who listens to whom: ``draws`` artists a user, of which repeated ones count once."""
+    return sp.vstack(list(draw_users(users, items, draws, genres, shift)), format="csr").astype(np.float64)
+
+
+def draw_users(users: int, items: int, draws: int, genres: int, shift: float) -> Iterator[sp.csr_matrix]:
+    """Draw the same, some thousand users at a time."""
     rng = np.random.default_rng(0)
     genre = rng.integers(0, genres, items)
     order = np.argsort(genre, kind="stable")  # artists by genre, the popular ones first in each
     edges = np.concatenate([[0.0], np.cumsum(((np.arange(items) + shift) ** -1.2)[order])])
     bounds = edges[np.searchsorted(genre[order], np.arange(genres + 1))]
     name = rng.permutation(items)[order]
-    listens = []
     for first in range(0, users, 20_000):
         shape = (min(20_000, users - first), draws)
         favourites = rng.choice(genres, (shape[0], 3), p=np.diff(bounds) / edges[-1])
@@ -55,10 +60,9 @@ def draw_listens(users: int, items: int, draws: int, genres: int, shift: float) 
         at_home = rng.random(shape) < 0.6
         low, high = np.where(at_home, bounds[chosen], 0), np.where(at_home, bounds[chosen + 1], edges[-1])
         slot = np.searchsorted(edges, low + rng.random(shape) * (high - low), side="right") - 1
-        user = np.arange(first, first + shape[0])[:, None]
-        listens.append(np.unique(user * items + name[np.minimum(slot, items - 1)]))
-    user, item = np.divmod(np.concatenate(listens), items)
-    return sp.csr_matrix((np.ones(user.size), (user, item)), shape=(users, items))
+        user = np.arange(shape[0])[:, None]
+        row, item = np.divmod(np.unique(user * items + name[np.minimum(slot, items - 1)]), items)
+        yield sp.csr_matrix((np.ones(row.size, np.uint8), (row, item)), shape=(shape[0], items))
 
 
 def peak_gb() -> float:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nearsong.errors import InvalidInputError
-from nearsong.relevance import jaccard, jaccard_neighbors
+from nearsong.relevance import arrangement, jaccard_neighbors
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "bench_jaccard.py"
 
@@ -237,7 +237,7 @@ def test_memory_grows_with_listens_and_not_with_the_square_of_the_items():
 def test_embeddings_beyond_32_bits_give_the_same_answer(monkeypatch):
     plays = random_plays(np.random.default_rng(5), 30, 20, 0.4)
     expected = jaccard_neighbors(plays)
-    monkeypatch.setattr(jaccard, "_SLOTS_OF_32_BITS", 0)
+    monkeypatch.setattr(arrangement, "_SLOTS_OF_32_BITS", 0)
     assert_same(jaccard_neighbors(plays), expected)
 
 

@@ -61,7 +61,7 @@ class Histories(Attack):
         ),
         Defect(
             name="rows left out are not reported",
-            file="nearsong/library/listeners/importing.py",
+            file="nearsong/library/listeners/importing/files.py",
             old="bad_rows=bad_rows.count,",
             new="bad_rows=0,",
         ),

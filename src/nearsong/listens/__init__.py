@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from nearsong.listens.listen_file import find_listen_files as find_listen_files
     from nearsong.listens.listen_file import open_histories as open_histories
     from nearsong.listens.listen_file import open_listens as open_listens
+    from nearsong.listens.partitions import PartitionedTable as PartitionedTable
+    from nearsong.listens.partitions import find_histories as find_histories
     from nearsong.listens.records import DEFAULT_USER as DEFAULT_USER
     from nearsong.listens.records import ListenBlock as ListenBlock
     from nearsong.listens.services.spotify import MIN_PLAY_MS as MIN_PLAY_MS
@@ -63,6 +65,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "open_histories",
             "open_listens",
         ],
+        "partitions": ["PartitionedTable", "find_histories"],
         "records": ["DEFAULT_USER", "ListenBlock"],
         "services.spotify": ["MIN_PLAY_MS"],
     },

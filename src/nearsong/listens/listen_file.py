@@ -39,6 +39,8 @@ class ListenFile:
         The names and formats of the histories in a zip; empty if they have to be detected.
     max_bytes : int or None
         What an archive may unpack to.
+    owner : str
+        The user of rows that name none.
     """
 
     path: Path
@@ -46,6 +48,7 @@ class ListenFile:
     kind: str
     members: Sequence[tuple[str, str]] = field(default=(), repr=False, compare=False)
     max_bytes: int | None = field(default=None, repr=False, compare=False)
+    owner: str = DEFAULT_USER
 
     def blocks(
         self,
@@ -62,7 +65,7 @@ class ListenFile:
         on_bad_row : callable or None
             Called with a one-line message for every unusable row: file, line and reason.
         user : str, optional
-            The user of all rows, whatever name the file has; by default that in the file, or else ``DEFAULT_USER``.
+            The user of all rows, whatever name the file has; by default that in the file, or else ``owner``.
         progress : callable or None
             Called from time to time with the amount read and the total, in bytes or rows.
         file_names : callable or None
@@ -83,7 +86,7 @@ class ListenFile:
         builder = BlockBuilder(on_bad_row, counts)
         unpacked = Unpacked(self.max_bytes)
         source = SourceFile(self.path, progress=progress, file_names=file_names, unpacked=unpacked)
-        owner = DEFAULT_USER if user is None else _NAMELESS_USER
+        owner = self.owner if user is None else _NAMELESS_USER
         blocks = chain(self._read(source, builder, owner), builder.finish())
         yield from blocks if user is None or self.kind == "playlists" else _as_user(blocks, user, self.path)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 _LINE = 16  # ranks (uint32) in a cache line
-_PREFETCHED_LISTENS = 32  # listens whose rows are read together before any of them is walked
+PREFETCHED_LISTENS = 32  # listens whose rows are read together before any of them is walked
 _PREFETCHED_LINES = 3  # cache lines read of each row; longer walks are left to the hardware
 PADDING = _LINE * _PREFETCHED_LINES  # unused slots in front of ``rows``, so that prefetching stays inside
 
@@ -52,31 +52,36 @@ def list_listeners(indptr, indices, counted, rank, candidate, starts, users):  #
 
 
 @njit(cache=True, nogil=True)
-def fill_rows(starts, slots, candidate, cursor, rows):  # type: ignore[no-untyped-def]
+def fill_rows(starts, slots, candidate, sentinels, rows):  # type: ignore[no-untyped-def]
     """Fill ``rows`` in rank order and replace the users in ``slots`` by slots.
 
-    ``cursor[0, u]`` is the last slot written of user ``u``'s row, at first its sentinel; ``cursor[1, u]`` is the same
-    for the row of the user's candidates, if there is one.
+    ``sentinels[0, u]`` is the slot of the sentinel of user ``u``'s row; ``sentinels[1, u]`` is the same for the row
+    of the user's candidates, if there is one. Returns how many steps the walks of each rank take together.
     """
-    restricted = cursor.shape[0] == 2
+    restricted = sentinels.shape[0] == 2
+    last = sentinels.copy()  # the last slot written of each row
+    pairs = np.zeros(starts.size - 1, np.int64)
     for r in range(1, starts.size - 1):
         for listen in range(starts[r], starts[r + 1]):
             user = slots[listen]
-            slot = cursor[0, user]
+            slot = last[0, user]
             rows[slot + 1] = r
-            cursor[0, user] = slot + 1
+            last[0, user] = slot + 1
+            sentinel = sentinels[0, user]
             if restricted:
-                second = cursor[1, user]
+                second = last[1, user]
                 if candidate[r]:
                     rows[second + 1] = r
-                    cursor[1, user] = second + 1
+                    last[1, user] = second + 1
                 else:
-                    slot = second
+                    slot, sentinel = second, sentinels[1, user]
             slots[listen] = slot
+            pairs[r] += slot - sentinel
+    return pairs
 
 
 @njit(cache=True, nogil=True)
-def _insert(similarities, ids, similarity, item):  # type: ignore[no-untyped-def]
+def insert(similarities, ids, similarity, item):  # type: ignore[no-untyped-def]
     """Insert into a list sorted by decreasing similarity, then increasing id; the last entry is dropped.
 
     For the small k of neighbour lists this is faster than a heap, and the list needs no final sort.
@@ -95,20 +100,31 @@ def _insert(similarities, ids, similarity, item):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def prefetch(start, stop, slots, rows):  # type: ignore[no-untyped-def]
+    """Read the beginnings of the walks of some listens, independently of each other.
+
+    Rows are scattered over memory, and walks are too short and unpredictable for the hardware prefetcher. So the
+    rows of a few listens are read first and then walked, which halves the time. The sum of what was read is returned
+    only so that the compiler does not remove the reads.
+    """
+    prefetched = 0
+    for listen in range(start, stop):
+        for line in range(_PREFETCHED_LINES):
+            prefetched += rows[slots[listen] - _LINE * line]
+    return prefetched
+
+
+@njit(cache=True, nogil=True)
 def _count_shared(begin, end, slots, rows, counts, met):  # type: ignore[no-untyped-def]
     """Count the users shared with every more popular item; ``met`` lists the items with a count above 0.
 
-    Rows are scattered over memory, and walks are too short and unpredictable for the hardware prefetcher. So the
-    rows of a few listens are read first, independently of each other, and then walked, which halves the time. The
-    sum of what was read is returned only so that the compiler does not remove the reads.
+    Returns the length of that list, and the prefetch sum.
     """
     n_met = 0
     prefetched = 0
-    for start in range(begin, end, _PREFETCHED_LISTENS):
-        stop = min(start + _PREFETCHED_LISTENS, end)
-        for listen in range(start, stop):
-            for line in range(_PREFETCHED_LINES):
-                prefetched += rows[slots[listen] - _LINE * line]
+    for start in range(begin, end, PREFETCHED_LISTENS):
+        stop = min(start + PREFETCHED_LISTENS, end)
+        prefetched += prefetch(start, stop, slots, rows)
         for listen in range(start, stop):
             slot = slots[listen]
             other = rows[slot]
@@ -131,8 +147,8 @@ def collect_offers(  # type: ignore[no-untyped-def]
 
     An *offer* (a rank, an item for its list, their similarity) is recorded for each pair that may still enter a list,
     judged by ``weakest`` and ``weakest_id``, an earlier state of each list's last entry. Returns the next rank to
-    compare (before ``last`` once ``limit`` offers are made), the number of offers, and the prefetch sum of
-    `_count_shared`, which has no meaning.
+    compare (before ``last`` once ``limit`` offers are made), the number of offers, and the prefetch sum, which has no
+    meaning.
     """
     n_offers = 0
     prefetched = 0
@@ -156,7 +172,7 @@ def collect_offers(  # type: ignore[no-untyped-def]
                 offered_similarity[n_offers] = similarity
                 n_offers += 1
             if similarity >= bar and candidate[other]:
-                _insert(best, best_ids, similarity, names[other])
+                insert(best, best_ids, similarity, names[other])
                 bar = max(bar, best[-1])
         for m in range(best.size):
             if best[m] == 0.0:
@@ -176,6 +192,6 @@ def take_offers(n_offers, to_rank, offered, offered_similarity, similarities, id
     for m in range(n_offers):
         rank = to_rank[m]
         if offered_similarity[m] >= weakest[rank]:
-            _insert(similarities[rank], ids[rank], offered_similarity[m], offered[m])
+            insert(similarities[rank], ids[rank], offered_similarity[m], offered[m])
             weakest[rank] = similarities[rank, -1]
             weakest_id[rank] = ids[rank, -1]

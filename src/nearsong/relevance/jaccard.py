@@ -5,20 +5,16 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from nearsong.errors import InvalidInputError
 from nearsong.executor import available_processors
 from nearsong.relevance import co_listening
+from nearsong.relevance.arrangement import ArrangedListens, ItemRanks, arrange, count_listeners, rank_items
+from nearsong.relevance.plays import check_among, check_plays
 from nearsong.validation import check_count, check_positive
-
-_MAX_INDEX = 2**31 - 1  # users and items are numbered in 32 bits
-_SLOTS_OF_32_BITS = 2**32  # from this many slots on, slot indices take 64 bits
 
 
 def jaccard_neighbors(
@@ -86,8 +82,11 @@ def jaccard_neighbors(
     min_plays = check_positive(min_plays, "min_plays")
     block = check_count(block, "block")
     jobs = available_processors() if n_jobs is None else check_count(n_jobs, "n_jobs")
-    listens = _arrange(_check_plays(plays), min_plays, among)
-    search = _Search(listens, k, block)
+    counts = check_plays(plays)
+    candidate = None if among is None else check_among(among, counts.shape[1])
+    ranks = rank_items(count_listeners(counts, min_plays), candidate)
+    listens = arrange(counts, min_plays, ranks)
+    search = _Search(listens, ranks, k, block)
     jobs = min(jobs, max(1, listens.slots.size // block))
     if jobs == 1:
         search.work()
@@ -95,57 +94,19 @@ def jaccard_neighbors(
         with ThreadPoolExecutor(jobs) as pool:
             for done in [pool.submit(search.work) for _ in range(jobs)]:
                 done.result()
-    ids = np.empty((listens.names.size - 1, k), np.int32)
+    ids = np.empty((ranks.names.size - 1, k), np.int32)
     similarities = np.empty(ids.shape, np.float64)
-    ids[listens.names[1:]] = search.ids[1:]
-    similarities[listens.names[1:]] = search.similarities[1:]
+    ids[ranks.names[1:]] = search.ids[1:]
+    similarities[ranks.names[1:]] = search.similarities[1:]
     return ids, similarities
-
-
-@dataclass(frozen=True)
-class _Listens:
-    """The binary matrix in the layout of `co_listening`; rank 0 is unused."""
-
-    starts: npt.NDArray[np.int64]  # (n_items + 2,): listens of rank r are starts[r]:starts[r + 1]
-    slots: npt.NDArray[Any]  # (n_listens,): where in rows the walk of each listen begins
-    rows: npt.NDArray[np.uint32]  # each user's ranks, preceded by a sentinel 0
-    listeners: npt.NDArray[np.int64]  # (n_items + 1,): size of each rank's set of users
-    names: npt.NDArray[np.int32]  # (n_items + 1,): the item of each rank
-    candidate: npt.NDArray[np.bool_]  # (n_items + 1,): whether that item may be a neighbour
-
-
-def _arrange(plays: sp.csr_array, min_plays: float, among: npt.ArrayLike | None) -> _Listens:
-    """Return the listens by item and by user, with items numbered by popularity."""
-    n_users, n_items = plays.shape
-    candidate = np.ones(n_items, bool) if among is None else _check_among(among, n_items)
-    indices = np.asarray(plays.indices, dtype=np.int32)
-    indptr = np.asarray(plays.indptr, dtype=np.int64)
-    counted = plays.data >= min_plays
-    listeners = co_listening.count_listeners(indices, counted, n_items)
-    order = np.argsort(-listeners, kind="stable")
-    rank = np.empty(n_items, np.int64)
-    rank[order] = np.arange(1, n_items + 1)
-    names = np.concatenate([[-1], order]).astype(np.int32)
-    listeners = np.concatenate([[0], listeners[order]])
-    candidate = np.concatenate([[False], candidate[order]])
-    starts = np.concatenate([[0], np.cumsum(listeners)])
-
-    max_slots = co_listening.PADDING + 2 * (n_users + int(starts[-1]))
-    slots = np.empty(starts[-1], np.uint32 if max_slots < _SLOTS_OF_32_BITS else np.int64)
-    per_user = co_listening.list_listeners(indptr, indices, counted, rank, candidate, starts, slots)
-    lengths = per_user[: 1 if among is None else 2] + 1  # a sentinel, then the ranks
-    row_ends = co_listening.PADDING + np.cumsum(lengths).reshape(lengths.shape)
-    rows = np.zeros(co_listening.PADDING + int(lengths.sum()), np.uint32)
-    co_listening.fill_rows(starts, slots, candidate, row_ends - lengths, rows)
-    return _Listens(starts=starts, slots=slots, rows=rows, listeners=listeners, names=names, candidate=candidate)
 
 
 class _Search:
     """The neighbour lists under construction, shared by the threads that call ``work``."""
 
-    def __init__(self, listens: _Listens, k: int, block: int) -> None:
-        n_ranks = listens.names.size
-        self.listens, self.block = listens, block
+    def __init__(self, listens: ArrangedListens, ranks: ItemRanks, k: int, block: int) -> None:
+        n_ranks = ranks.names.size
+        self.listens, self.ranks, self.block = listens, ranks, block
         self.ids = np.full((n_ranks, k), -1, np.int32)
         self.similarities = np.zeros((n_ranks, k))
         self._weakest = np.zeros(n_ranks)  # the last column of similarities, and of ids
@@ -155,7 +116,7 @@ class _Search:
 
     def work(self) -> None:
         """Process blocks of items, the most popular first, until none is left."""
-        at, (n_ranks, k) = self.listens, self.ids.shape
+        at, ranks, (n_ranks, k) = self.listens, self.ranks, self.ids.shape
         max_offers = self.block + n_ranks + k  # an item adds at most n_ranks + k offers to fewer than `block`
         offers = np.empty(max_offers, np.uint32), np.empty(max_offers, np.int32), np.empty(max_offers)
         counts, met = np.zeros(n_ranks, np.uint32), np.empty(n_ranks, np.uint32)
@@ -173,78 +134,15 @@ class _Search:
             if rank == last:
                 return
             rank, n_offers, _ = co_listening.collect_offers(
-                rank, last, self.block, at.starts, at.slots, at.rows, at.listeners, at.names, at.candidate,
+                rank, last, self.block, at.starts, at.slots, at.rows, ranks.listeners, ranks.names, ranks.candidate,
                 weakest, weakest_id, counts, met, best, best_ids, *offers,
             )  # fmt: skip
 
     def _take_block(self) -> tuple[int, int]:
         """Return the next range of ranks, with about ``block`` listens; an empty range at the end."""
         first, starts = self._next_rank, self.listens.starts
-        n_ranks = self.listens.names.size
+        n_ranks = self.ranks.names.size
         if first < n_ranks:
             last = int(np.searchsorted(starts, starts[first] + self.block, side="right")) - 1
             self._next_rank = min(max(last, first + 1), n_ranks)
         return first, self._next_rank
-
-
-def _check_plays(plays: Any) -> sp.csr_array:
-    """Return play counts as canonical CSR, without changing the caller's matrix."""
-    matrix: Any = plays
-    if not sp.issparse(plays):
-        try:
-            matrix = np.asarray(plays)
-        except ValueError as error:
-            raise InvalidInputError(f"plays cannot be read as an array of numbers ({error}).") from error
-    if matrix.ndim != 2:
-        raise InvalidInputError(
-            f"plays has {matrix.ndim} dimension(s); a users x items matrix of play counts is needed."
-        )
-    if matrix.dtype.kind not in "buif":
-        raise InvalidInputError(f"plays holds {matrix.dtype} values, which are not counts; use integers or floats.")
-    if max(matrix.shape) > _MAX_INDEX:
-        raise InvalidInputError(
-            f"plays has shape {matrix.shape}, but users and items are numbered in 32 bits; split a matrix "
-            f"with more than {_MAX_INDEX} of either."
-        )
-    if matrix.dtype == np.float16:  # SciPy has no sparse float16 matrices
-        matrix = matrix.astype(np.float32)
-    if getattr(matrix, "format", "dense") not in {"coo", "csr", "csc"}:
-        matrix = sp.csr_array(matrix)
-    _check_values(matrix)
-    if matrix.format == "coo" or not matrix.has_canonical_format:
-        # Duplicates are summed in 64 bits: twice 100 plays do not fit into an int8.
-        matrix = matrix.astype(np.float64 if matrix.dtype.kind == "f" else np.int64, copy=True)
-    counts = sp.csr_array(matrix)
-    counts.sum_duplicates()
-    return counts
-
-
-def _check_values(plays: Any) -> None:
-    """Raise an error that names the first negative, NaN or infinite play count."""
-    if plays.data.size == 0 or (plays.data.min() >= 0 and plays.data.max() < np.inf):
-        return
-    entries = plays.tocoo()
-    first = int(np.flatnonzero(~((entries.data >= 0) & (entries.data < np.inf)))[0])
-    user, item = (int(axis[first]) for axis in entries.coords)
-    raise InvalidInputError(
-        f"plays has the value {entries.data[first]} at user {user}, item {item}, but a play count is finite "
-        "and not negative; drop or repair such entries."
-    )
-
-
-def _check_among(among: npt.ArrayLike, n_items: int) -> npt.NDArray[np.bool_]:
-    """Return item indices or a mask as a mask over all items."""
-    chosen = np.asarray(among)
-    if chosen.ndim == 1 and chosen.dtype == bool and chosen.size == n_items:
-        return chosen
-    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "ui"):
-        raise InvalidInputError(
-            f"among has shape {chosen.shape} and holds {chosen.dtype} values; use a list of item indices, or a "
-            f"mask of {n_items} booleans."
-        )
-    if chosen.size and not (chosen.min() >= 0 and chosen.max() < n_items):
-        wrong = chosen[(chosen < 0) | (chosen >= n_items)][0]
-        raise InvalidInputError(f"among has item {wrong}, but plays has {n_items} items; use 0 to {n_items - 1}.")
-    mask = np.zeros(n_items, bool)
-    mask[chosen.astype(np.int64)] = True
-    return mask

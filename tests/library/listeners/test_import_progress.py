@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from nearsong.errors import ListensError
-from nearsong.library.listeners import importing, read_ahead
-from nearsong.library.listeners.importing import import_listens
+from nearsong.library.listeners import read_ahead
+from nearsong.library.listeners.importing import files, import_listens
 from nearsong.library.listeners.read_ahead import ReadAhead
 from nearsong.library.store import Store
 from nearsong.listens import RowCounts, blocks, sources
@@ -63,7 +63,7 @@ def test_an_estimate_holds_when_the_reader_stalls_between_counting_rows_and_tell
         shown.set()
 
     monkeypatch.setattr(sources, "CHUNK_BYTES", 8_000)
-    monkeypatch.setattr(importing, "RowCounts", StallingCounts)
+    monkeypatch.setattr(files, "RowCounts", StallingCounts)
     n_rows = 1_500
     import_listens(library, [write_rows(tmp_path / "a.csv", n_rows)], progress=progress)
     steps = [(done, total) for done, total in seen if done or total]

@@ -135,12 +135,13 @@ def remove(
 def _accepts_losses(paths: Sequence[Path], format: str) -> bool:
     """Ask whether to import tables that lack titles or times, since the format was named and not recognised."""
     from nearsong.errors import ListensError
-    from nearsong.listens import find_listen_files, open_listens
+    from nearsong.listens import PartitionedTable, find_histories, open_listens
 
     losses: Counter[str] = Counter()
-    for path in find_listen_files(paths):
+    for history in find_histories(paths):
         try:
-            losses.update(open_listens(path, format).losses)
+            parts = history.open(format) if isinstance(history, PartitionedTable) else [open_listens(history, format)]
+            losses.update(parts[0].losses)
         except ListensError:
             continue  # the import says why
     if not losses:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nearsong.library.store.listens import HistoryWriter as HistoryWriter
     from nearsong.library.store.listens import ListenTable as ListenTable
     from nearsong.library.store.models import ModelTable as ModelTable
+    from nearsong.library.store.partitioned import PartitionedWriter as PartitionedWriter
     from nearsong.library.store.playlists import PlaylistTable as PlaylistTable
     from nearsong.library.store.playlists import SavedPlaylist as SavedPlaylist
     from nearsong.library.store.pulled import PulledHistory as PulledHistory
@@ -67,6 +68,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "listener_rows": ["DeletedRows", "ListenerRows"],
         "listens": ["HistoryWriter", "ListenTable"],
         "models": ["ModelTable"],
+        "partitioned": ["PartitionedWriter"],
         "playlists": ["PlaylistTable", "SavedPlaylist"],
         "pulled": ["PulledHistory"],
         "recorded.accounts": ["Account", "AccountTable"],

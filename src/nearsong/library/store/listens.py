@@ -33,6 +33,9 @@ from nearsong.library.store.schema import (
 from nearsong.library.store.text import clean_text, key_of, path_to_text, text_to_path
 from nearsong.listens.records import Action, ListenBlock, TrackName
 
+CONTINUABLE_SECONDS = 7 * 24 * 3600.0
+"""How long an interrupted import of several parts can be continued."""
+
 _BATCH_ROWS = 10_000
 
 
@@ -71,6 +74,10 @@ class HistoryWriter:
             connection.execute(listen_blocks.insert(), row)
         for numbers in (self._users, self._names):
             numbers.keep()  # only after the commit
+        self._count(columns)
+
+    def _count(self, columns: ListenColumns) -> None:
+        """Note a block that is stored."""
         self._plays = grown(self._plays, columns.name)
         self._named = grown(self._named, columns.name)
         self._used = grown(self._used, columns.user)
@@ -79,7 +86,7 @@ class HistoryWriter:
         self._named[columns.name] = True
         self._used[columns.user] = True
         self._number += 1
-        self._rows += len(block)
+        self._rows += len(columns.user)
 
     def finish(self, replaced: Sequence[int] = (), *, alone: bool = False) -> bool:
         """Publish the history and delete those it replaces.
@@ -152,9 +159,14 @@ class ListenTable:
         return HistoryWriter(self._database, source)
 
     def sweep(self, older_than: float = 3600.0) -> None:
-        """Delete the rows of interrupted imports: those without a write for ``older_than`` seconds."""
+        """Delete the rows of interrupted imports: those without a write for ``older_than`` seconds.
+
+        Those that can be continued, since parts of them are finished, stay for `CONTINUABLE_SECONDS`.
+        """
+        now = time.time()
+        seconds = sa.case((listen_sources.c.position == "", older_than), else_=CONTINUABLE_SECONDS)
         stale = sa.select(listen_sources.c.id).where(
-            ~listen_sources.c.complete, listen_sources.c.imported <= time.time() - older_than
+            ~listen_sources.c.complete, listen_sources.c.imported <= now - seconds
         )
         with self._database.reading() as connection:
             stale_ids = connection.execute(stale).scalars().all()

@@ -11,6 +11,7 @@ from nearsong.library.store.light.address import default_address
 from nearsong.library.store.listener_rows import ListenerRows
 from nearsong.library.store.listens import ListenTable
 from nearsong.library.store.models import ModelTable
+from nearsong.library.store.partitioned import PartitionedWriter
 from nearsong.library.store.playlists import PlaylistTable
 from nearsong.library.store.pulled import PulledHistory
 from nearsong.library.store.recorded.accounts import AccountTable
@@ -81,6 +82,10 @@ class Store:
     def pulled_history(self, name: str, fingerprint: str, format: str) -> PulledHistory:
         """Return the history of a service and a user, which grows with every pull."""
         return PulledHistory(self._database, name, fingerprint, format)
+
+    def partitioned_history(self, name: str, fingerprint: str, format: str, kind: str) -> PartitionedWriter:
+        """Start writing a history in parts, or continue where an import was interrupted."""
+        return PartitionedWriter(self._database, name, fingerprint, format, kind)
 
     def complete(self) -> "Store":
         """Return this store, which can be asked for everything."""
