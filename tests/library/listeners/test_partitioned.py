@@ -1,5 +1,6 @@
 """The parts of a table are one history; an interrupted import repeats the part that was being read, and no other."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -80,6 +81,16 @@ def test_parquet_parts_are_one_history(store, tmp_path):
     (file,) = import_listens(store, [folder])
     assert (file.state, file.format, file.rows) == ("imported", "parquet", 9)
     assert listens_of(store) == expected_rows(range(3))
+
+
+def test_json_parts_are_one_history(store, tmp_path):
+    (tmp_path / "plays").mkdir()
+    for part in range(2):
+        record = {"user": f"u{part}", "artist": "A", "title": "T", "plays": part + 1}
+        (tmp_path / "plays" / f"part-{part:05}.json").write_text(json.dumps(record) + "\n")
+    import_listens(store, [tmp_path / "plays"])
+    assert histories(store) == [("plays", "json", 2)]
+    assert listens_of(store) == [("u0", "A", "T", 1), ("u1", "A", "T", 2)]
 
 
 def test_a_folder_that_names_a_user_is_the_user_of_its_rows(store, tmp_path):
