@@ -61,8 +61,8 @@ def scan(
         nearsong scan --excerpt 120   # two minutes of each song, on a slow machine
         nearsong --library postgresql://... scan /shared/music --cluster tcp://host:8786
     """
-    found = [Path(os.path.abspath(folder.expanduser())) for folder in folders or []]
-    check_found(found, "Folder not found: {}. Check its name and that the drive is connected.")
+    here = [Path(os.path.abspath(os.path.expanduser(folder))) for folder in folders or [] if "://" not in folder]
+    check_found(here, "Folder not found: {}. Check its name and that the drive is connected.")
     with (
         open_library(library, create=True) as lib,
         show_progress("songs") as progress,

@@ -12,7 +12,14 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from nearsong.errors import AudioError, InvalidInputError, LibraryError, TooLargeAudioError, UnreadableAudioError
+from nearsong.errors import (
+    AudioError,
+    InvalidInputError,
+    LibraryError,
+    TooLargeAudioError,
+    UnreadableAudioError,
+    install_command,
+)
 from nearsong.path_names import is_remote
 from nearsong.temporary import DOWNLOAD_PREFIX, LockedFolder
 
@@ -132,8 +139,8 @@ def _opened(url: str) -> tuple[Any, str]:
         scheme = url.partition("://")[0]
         extra = "s3" if scheme in ("s3", "s3a") else "cluster"
         raise InvalidInputError(
-            f"{scheme}:// needs a package that is not installed: pip install 'nearsong[{extra}]', or what fsspec has "
-            f"for it ({error})."
+            f"{scheme}:// needs a package that is not installed: {install_command(extra)}, or what fsspec has for "
+            f"it ({error})."
         ) from error
     except ValueError as error:
         raise InvalidInputError(f"music cannot be read from {url} ({_first_line(error)}).") from error

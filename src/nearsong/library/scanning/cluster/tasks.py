@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from nearsong.errors import InvalidInputError, NearsongError
+from nearsong.errors import InvalidInputError, NearsongError, install_command
 from nearsong.types import Note, no_note
 
 Task = TypeVar("Task")
@@ -53,7 +53,7 @@ class ClusterTasks:
         try:
             from distributed import Client
         except ImportError as error:
-            raise InvalidInputError("a cluster needs Dask: pip install 'nearsong[cluster]'.") from error
+            raise InvalidInputError(f"a cluster needs Dask: {install_command('cluster')}.") from error
         # what it says about lost connections is said here, in one line
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         try:
