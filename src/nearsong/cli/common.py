@@ -107,7 +107,7 @@ def check_library(address: str | None) -> None:
 
 
 def check_found(paths: Sequence[Path], words: str) -> None:
-    """Raise if a path leads to nothing, before what reads it is imported; ``{}`` in the words is the path."""
+    """Raise if a path leads to nothing, before imports of what reads it; ``{}`` in the words is the path."""
     for path in paths:
         if not os.path.exists(path):
             raise InvalidInputError(words.format(printable(str(path))))
