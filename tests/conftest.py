@@ -35,6 +35,7 @@ SLOW_FILES = (
     "cli/test_product.py",
     "cli/test_demo.py",
     "web/service/test_postgres_service.py",
+    "web/service/test_several_services.py",
     "web/service/test_automation_process.py",
     "clients/",
     "contracts/test_release.py",
