@@ -8,7 +8,7 @@ import pytest
 from codewords_of import codewords_of
 from nearsong.errors import AudioTimeoutError, InvalidInputError, LibraryError
 from nearsong.library.scanning import analyse_file as analysing
-from nearsong.library.scanning import file_tags
+from nearsong.library.scanning import file_tags, write_files
 from nearsong.library.scanning import scan as scanning
 from nearsong.library.scanning.scan import ScanOptions, scan
 
@@ -81,9 +81,9 @@ def test_a_file_that_goes_or_grows_while_it_is_analysed_is_looked_at_again(store
     complete = path.read_bytes()
     really = analysing.read_tags
 
-    def meanwhile(*arguments):
+    def meanwhile(*arguments, **options):
         path.write_bytes(complete + b"more") if seen == "growing" else os.remove(path)
-        return really(*arguments)
+        return really(*arguments, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(analysing, "read_tags", meanwhile)
@@ -103,7 +103,7 @@ def test_a_file_that_may_not_be_opened_is_tried_again(store, scanned, music, mak
 
     with monkeypatch.context() as patched:
         patched.setattr(analysing, "content_key", closed)
-        patched.setattr(scanning, "can_be_opened", lambda path: False)
+        patched.setattr(write_files, "can_be_opened", lambda path: False)
         report = scan(store, [music])
     assert report.unreadable == [(str(path), "cannot be opened (Permission denied).")]
     assert store.songs.problems() == report.unreadable
@@ -126,7 +126,7 @@ def test_a_file_that_takes_too_long_is_opened_by_workers_only(store, scanned, mu
         patched.setattr(scanning, "map_audio_files", too_late)
         patched.setattr(file_tags, "map_audio_files", too_late)
         patched.setattr("nearsong.library.files.find.open_regular", not_here)
-        patched.setattr(scanning, "can_be_opened", not_here)
+        patched.setattr(write_files, "can_be_opened", not_here)
         report = scan(store, [music])
     assert {os.path.basename(name) for name, _ in report.unreadable} == {path.name, "copy.wav"}
     scanned(unchanged=6, known_unreadable=2)
@@ -210,7 +210,7 @@ def test_files_are_looked_at_while_others_may_write(store, scanned, music, analy
             looked.append(path)
         return False
 
-    monkeypatch.setattr(scanning, "is_same_content", look)
+    monkeypatch.setattr(write_files, "is_same_content", look)
     os.rename(music / "Artist 0" / "Song 0.wav", music / "Renamed.wav")
     scanned(unchanged=5, moved=1)
     assert looked == [str(music / "Artist 0" / "Song 0.wav")]
