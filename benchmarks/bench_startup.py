@@ -31,6 +31,16 @@ COMMANDS = {
     "unknown_option": ["status", "--nope"],
     "library_not_found": ["status", "--library", "none.sqlite"],
     "similar_id": ["similar", "17"],
+    "similar_name_not_found": ["similar", "xqzwv"],
+    "similar_id_not_found": ["similar", "999999999"],
+    "playlist_name_not_found": ["playlist", "xqzwv"],
+    "radio_name_not_found": ["radio", "xqzwv"],
+    "why_id_not_found": ["why", "1", "999999999"],
+    "train_option": ["train", "--splits", "0"],
+    "model_not_found": ["models", "use", "99"],
+    "history_not_found": ["listens", "remove", "99"],
+    "listener_not_found": ["for", "nobody"],
+    "serve_port": ["serve", "--port", "99999"],
     "help": ["--help"],
 }
 REFERENCES = {"python": "pass", "numpy": "import numpy"}

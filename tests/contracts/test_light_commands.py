@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from nearsong.library import Library
+from planted_library import write_library
 
 LEARNERS = ("sklearn", "scipy", "numba", "av", "soundfile", "rapidfuzz", "pebble", "fastapi", "uvicorn", "pydantic")
 STORES = ("sqlalchemy", "asyncio", "mutagen")
@@ -25,10 +26,16 @@ print("loaded", *(name for name in {heavy!r} if name in sys.modules))
 
 def loaded(folder, *command: str, of: tuple[str, ...]) -> str:
     """Return which of some libraries a command loads in a folder with a library, and what it printed before."""
+    return run(folder, *command, of=of)[0]
+
+
+def run(folder, *command: str, of: tuple[str, ...]) -> tuple[str, str]:
+    """Return which of some libraries a command loads, and its errors."""
+    code = RUN.format(heavy=of)
     done = subprocess.run(
-        [sys.executable, "-c", RUN.format(heavy=of), *command], capture_output=True, text=True, cwd=folder, check=True
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, cwd=folder, check=True
     )
-    return done.stdout.splitlines()[-1].removeprefix("loaded").strip()
+    return done.stdout.splitlines()[-1].removeprefix("loaded").strip(), done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +91,53 @@ def test_the_error_that_there_is_no_such_file_loads_no_heavy_library_and_makes_n
 @pytest.mark.parametrize("command", [["stats"], ["status", "--nope"], ["similar"]], ids=" ".join)
 def test_a_mistyped_command_loads_no_heavy_library(folder, command):
     assert loaded(folder, *command, of=LEARNERS + STORES + ARRAYS) == ""
+
+
+@pytest.fixture(scope="module")
+def songs(tmp_path_factory):
+    """Return a folder with a library of 80 songs and the history of a listener."""
+    folder = tmp_path_factory.mktemp("songs")
+    (folder / "plays.csv").write_text("timestamp,artist,title\n2024-01-01T00:00:00Z,Jazz Band 1,Tune 1\n")
+    with Library.open(write_library(folder / "library.sqlite"), create=False) as library:
+        library.import_listens(folder / "plays.csv", user="anna")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["similar", "xqzwv"], "no match for 'xqzwv'"),
+        (["similar", "99999"], "no match for '99999'"),
+        (["similar", "1", "--not", "xqzwv"], "no match for 'xqzwv'"),
+        (["playlist", "xqzwv"], "no match for 'xqzwv'"),
+        (["playlist", "--from", "1", "--to", "99999"], "no match for '99999'"),
+        (["radio", "xqzwv"], "no match for 'xqzwv'"),
+        (["radio", "1", "--for", "nobody"], "a listener called 'nobody'"),
+        (["why", "1", "99999"], "no match for '99999'"),
+        (["for", "nobody"], "a listener called 'nobody'"),
+        (["models", "use", "99"], "Model not found: 99"),
+        (["models", "remove", "99"], "Model not found: 99"),
+        (["models", "compare", "1", "99"], "Model not found: 99"),
+        (["export", "model.npz", "--model", "99"], "Model not found: 99"),
+        (["listens", "remove", "99"], "listening history not found: 99"),
+        (["train", "--splits", "0"], "n_splits=0"),
+        (["train", "--unit", "nope"], "unit='nope'"),
+        (["evaluate", "--splits", "0"], "n_splits=0"),
+        (["serve", "--port", "99999"], "99999 is not a port"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_error_of_a_mistaken_name_id_or_option_loads_only_what_compares_names(songs, command, words):
+    heavy = tuple({*LEARNERS, *STORES} - {"rapidfuzz", "pydantic", "mutagen"})  # songs are records of tags
+    loads, errors = run(songs, "--library", "library.sqlite", *command, of=heavy)
+    assert errors.startswith("nearsong: ")
+    assert words in errors
+    assert loads == ""
+
+
+def test_similar_songs_of_a_name_load_no_more_than_those_of_an_id(songs):
+    heavy = tuple({*LEARNERS, *STORES} - {"rapidfuzz", "mutagen"})
+    assert loaded(songs, "--library", "library.sqlite", "similar", "Jazz Band 1 - Tune 1", of=heavy) == ""
 
 
 OPENING = """

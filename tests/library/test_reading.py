@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 
 from library_store import mark_missing, put_file, store_of
-from nearsong.errors import DatabaseError, LibraryError
+from nearsong.errors import DatabaseError, LibraryError, NearsongError, NoSuchSongError, UnclearSongError
 from nearsong.library import Filters, Library, LibraryReader
 from nearsong.library.store.light.file import FORMAT as LIGHT_FORMAT
+from nearsong.library.store.light.file import LightFile
 from nearsong.library.store.light.store import LightStore, open_to_read
 from nearsong.library.store.schema import FORMAT
 from planted_library import write_library
@@ -61,6 +62,76 @@ def test_what_needs_the_whole_library_is_left_to_it(file):
     with LibraryReader.open(file) as reader:
         assert reader.similar([10**9], 5, Filters()) is None
         assert reader.similar([1], 5, Filters(genres=("jazz",))) is None
+
+
+TEXTS = (
+    *("1", " 2 ", "003", "5", "7", "99999", "/Jazz Band 1 - Tune 2.mp3", "Metal Band 0 - Tune 1.mp3", "none.mp3"),
+    *("Jazz Band 1 - Tune 2", "jaz band 1 tune 2", "Tune 2 - Jazz Band 1", "Jazz Band 1", "Album 3", "Tune", "xqzwv"),
+    *("", " ", "~", "-", "Bj\udcf6rk", "\0", "Folk Band 4 Tune", "x" * 200, "9" * 30, "²"),
+)
+"""Ids, paths and names, clear and unclear; song 4 is missing."""
+
+
+def outcome(look, text):
+    """Return what a function finds by a text, or the kind and the words of its error."""
+    try:
+        return look(text)
+    except NearsongError as error:
+        return type(error), str(error), getattr(error, "suggestions", None)
+
+
+def test_a_text_names_what_it_names_in_the_complete_library(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("4", "7"):  # files in the folder: only an id of a song that can be compared goes before them
+        (tmp_path / name).write_bytes(b"no music")
+    with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
+        snapshot = library.snapshot()
+        for text in TEXTS:
+            assert outcome(reader.song, text) == outcome(lambda one: snapshot.seed(one).song.id, text), text
+            light, complete = (
+                outcome(lambda one, look=look: name_and_ids(snapshot.seeds(look(one))), text)
+                for look in (reader.seeds, str)
+            )
+            assert light == complete, text
+        assert reader.song("4") == reader.seeds("4") == "4"
+
+
+def name_and_ids(seeds):
+    name, group = seeds
+    return name, [seed.song.id for seed in group]
+
+
+def test_names_are_looked_up_as_ids_paths_and_names_of_songs_artists_and_albums_in_this_order(file):
+    with LibraryReader.open(file) as reader:
+        assert reader.song("003") == 3
+        assert reader.song("/Jazz Band 1 - Tune 2.mp3") == reader.song("jazz band 1 tune 2") == 7
+        assert reader.seeds("Jazz Band 1").ids == (5, 6, 7, 8)
+        assert len(reader.seeds("Album 3").ids) == 16  # of four artists
+        with pytest.raises(UnclearSongError, match="4 songs match 'Jazz Band 1'"):
+            reader.song("Jazz Band 1")
+        with pytest.raises(NoSuchSongError, match="the file of song 4 is missing"):
+            reader.song("4")
+
+
+def test_a_library_without_songs_to_compare_leaves_texts_to_the_complete_one(tmp_path):
+    Library.open(tmp_path / "library.sqlite").close()
+    with LibraryReader.open(tmp_path) as reader:
+        assert reader.song("17") == reader.seeds("17") == "17"
+
+
+def test_ids_of_models_and_histories_and_names_of_listeners_are_those_of_the_complete_library(file):
+    with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
+        library.accounts.add("Bertha")
+        library.reactions.skip(1, listener="carl")
+        library.play_log.record(1, listener="dora")
+        for name in ("anna", "ANNA", "bertha", "carl", "dora", "me", "ana", "nobody", ""):
+            assert outcome(reader.find_listener, name) == outcome(library.accounts.find, name)
+        with store_of(library) as store:
+            assert LightStore(LightFile(str(file))).listener_rows.names() == store.listener_rows.names()
+        assert outcome(reader.check_models, 1) is None
+        assert outcome(reader.check_models, 99) == outcome(library.use_model, 99)
+        assert outcome(reader.check_models, 99)[0] is LibraryError
+        assert outcome(lambda one: reader.check_histories(1, one), 99) == outcome(library.remove_listens, 99)
 
 
 def test_a_file_that_cannot_be_read_has_the_error_of_the_complete_library(file, tmp_path):

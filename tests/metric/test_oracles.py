@@ -9,7 +9,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from nearsong.metric.oracles.kernel import LOSS_CODES, most_violated
+from nearsong.metric.oracles.kernel import most_violated
+from nearsong.metric.oracles.losses import LOSS_CODES
 from nearsong.metric.queries import ItemLists
 from oracle_numbers import DISTANCES
 

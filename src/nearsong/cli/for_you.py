@@ -15,6 +15,7 @@ from nearsong.cli.common import (
     print_json,
     print_line,
     printable,
+    read_library,
     song_table,
 )
 from nearsong.cli.filter_options import with_filters
@@ -50,8 +51,10 @@ def for_(
         nearsong for anna
         nearsong for me -n 50 --new-artists --out for-me.m3u8
     """
+    with read_library(library) as reader:
+        listener = reader.find_listener(user)
     with open_library(library) as lib:
-        found = lib.for_you(lib.accounts.find(user), n, filters, include_played=include_played)
+        found = lib.for_you(listener, n, filters, include_played=include_played)
         is_unknown = not found.n_plays and all(one.because is None for one in found.songs)
         others = lib.accounts.others_in_words(found.listener) if is_unknown else ""
     title = f"For {found.listener}"
@@ -95,11 +98,13 @@ def radio(
         nearsong radio 17 42 --for anna -n 50 --out radio.m3u8
         nearsong radio 17 --for anna --surprise 0.5
     """
+    with read_library(library) as reader:
+        starts = [reader.seeds(one) for one in seeds]
+        listener = None if user is None else reader.find_listener(user)
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        named = [snapshot.seeds(one) for one in seeds]
+        named = [snapshot.seeds(one) for one in starts]
         resolved = [seed for _, group in named for seed in group]
-        listener = None if user is None else lib.accounts.find(user)
         found = snapshot.radio(resolved, n=n, filters=filters, listener=listener, surprise=surprise, seed=seed)
     title = f"Radio: {' + '.join(name for name, _ in named)}" + ("" if listener is None else f", for {listener}")
     if out_file is not None and wrote_only(out_file, [one.song for one in found], title):

@@ -79,6 +79,8 @@ def use(model: ModelId, library: LibraryOption = None) -> None:
 
     For example: nearsong models use 1
     """
+    with read_library(library) as reader:
+        reader.check_models(model)
     with open_library(library) as lib, show_progress("songs") as progress:
         not_analysed = lib.use_model(model, progress)
     if not_analysed:
@@ -94,6 +96,8 @@ def compare(first: ModelId, second: ModelId, library: LibraryOption = None) -> N
 
     For example: nearsong models compare 1 2
     """
+    with read_library(library) as reader:
+        reader.check_models(*(model for model in (first, second) if model > 0))  # of others it is said what they are
     from nearsong.library import comparison_sentences
 
     with open_library(library) as lib:
@@ -113,6 +117,8 @@ def remove(
 
     For example: nearsong models remove 1
     """
+    with read_library(library) as reader:
+        reader.check_models(model)
     with open_library(library) as lib:
         row = next((row for row in lib.models() if row.id == model and model != lib.active_model), None)
         if row is not None and not yes:  # of any other model, the library says why it cannot be removed
@@ -133,6 +139,9 @@ def export(
 
     For example: nearsong export model.npz
     """
+    if model is not None:
+        with read_library(library) as reader:
+            reader.check_models(model)
     with open_library(library) as lib:
         lib.export_model(path, model)
     print_line(output(), f"Written: {path}")

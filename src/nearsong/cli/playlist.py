@@ -1,7 +1,7 @@
 """``nearsong playlist``: around seeds, or from one song to another."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from nearsong.cli.common import (
     output,
     print_json,
     print_line,
+    read_library,
     song_table,
 )
 from nearsong.cli.filter_options import with_filters
@@ -22,6 +23,9 @@ from nearsong.cli.similar import SEEDS_HELP
 from nearsong.errors import InvalidInputError
 from nearsong.library import PLAYLIST_DEFAULTS, Filters
 from nearsong.names import count
+
+if TYPE_CHECKING:
+    from nearsong.library import NamedSongs
 
 
 @with_filters(without=("one_per_artist", "new_artists"))
@@ -68,11 +72,12 @@ def playlist(
         seed=seed,
         adventurousness=dial_position(adventurous),
     )
+    starts, last = _looked_up(library, queries, end)
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        named = [snapshot.seeds(query) for query in queries]
+        named = [snapshot.seeds(one) for one in starts]
         resolved = [seed for _, group in named for seed in group]
-        goal = None if end is None else snapshot.seed(end, in_worker=True)
+        goal = None if end is None else snapshot.seed(last, in_worker=True)
         songs, notes = snapshot.playlist(resolved, rules, filters, goal)
     title = "From " + " + ".join(name for name, _ in named) + ("" if goal is None else f" to {goal.name}")
     if out_file is not None:
@@ -90,6 +95,14 @@ def playlist(
     print_line(console, f"{count(len(songs), 'song')}, {format_duration(sum(song.seconds for song in songs))}.")
     if out_file is not None:
         print_line(console, f"Written: {out_file}")
+
+
+def _looked_up(
+    library: str | None, queries: list[str], end: str | None
+) -> "tuple[list[NamedSongs | str], int | str]":
+    """Return what texts name, as far as that is clear without all of the library in memory."""
+    with read_library(library) as reader:
+        return [reader.seeds(query) for query in queries], "" if end is None else reader.song(end)
 
 
 def _queries(seeds: list[str], start: str | None, end: str | None) -> list[str]:

@@ -67,10 +67,7 @@ def similar(
         nearsong similar 17 42 --not 99
         nearsong similar 17 42 --genre jazz --year-from 1950 --year-to 1969 --fewer-plays 3 --json
     """
-    is_plain = not (without or why or dial_position(adventurous)) and all(map(_is_id, seeds))
-    found = _find_by_ids(library, seeds, n, filters) if is_plain else None
-    if found is None:
-        found = _find(library, seeds, without or [], n, filters, dial_position(adventurous), why)
+    found = _find(library, seeds, without or [], n, filters, dial_position(adventurous), why)
     songs = [near.song for near in found.neighbours]
     if m3u is not None and wrote_only(m3u, songs, f"Similar to {_names(found.seeds)[0]}"):
         return
@@ -95,28 +92,24 @@ class _Found(NamedTuple):
     reasons: "Sequence[Why]" = ()
 
 
-def _is_id(seed: str) -> bool:
-    return seed.isascii() and seed.isdigit()
-
-
 def _find(
     library: str | None, seeds: list[str], without: list[str], n: int, filters: Filters, dial: float, why: bool
 ) -> _Found:
-    """Find similar songs with all of the library in memory."""
+    """Find similar songs, with all of the library in memory only if that is needed."""
+    with read_library(library) as reader:
+        named, others = ([reader.song(one) for one in group] for group in (seeds, without))
+        ids = [one for one in named if isinstance(one, int)]
+        is_plain = len(ids) == len(named) and not (others or why or dial)
+        found = reader.similar(ids, n, filters) if is_plain else None
+    if found is not None:
+        return _Found(*found)
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        queries, minus = _resolved(snapshot, seeds), _resolved(snapshot, without)
+        queries, minus = _resolved(snapshot, named), _resolved(snapshot, others)
         neighbours = snapshot.similar(queries, n, filters, adventurousness=dial, without=minus)
         reasons = _explained(snapshot, queries, neighbours) if why else []
         kind = next(row.kind for row in lib.models() if row.id == lib.active_model)
     return _Found(queries, neighbours, kind, minus, reasons)
-
-
-def _find_by_ids(library: str | None, seeds: list[str], n: int, filters: Filters) -> _Found | None:
-    """Find songs similar to some by id; None if that needs all of the library in memory."""
-    with read_library(library) as reader:
-        found = reader.similar([int(seed) for seed in seeds], n, filters)
-    return None if found is None else _Found(*found)
 
 
 def _print_as_json(found: _Found, why: bool) -> None:
@@ -142,7 +135,7 @@ def _explained(snapshot: "Snapshot", seeds: "Sequence[Seed]", neighbours: "Seque
     return snapshot.why(seeds, [near.song for near in neighbours[:N_EXPLAINED]])
 
 
-def _resolved(snapshot: "Snapshot", seeds: Sequence[str]) -> "list[Seed]":
+def _resolved(snapshot: "Snapshot", seeds: Sequence[int | str]) -> "list[Seed]":
     return [snapshot.seed(seed, in_worker=True) for seed in seeds]
 
 

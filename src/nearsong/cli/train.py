@@ -71,13 +71,13 @@ def train(
         nearsong train --listeners sessions --unit song
     """
     check_library(library)
-    from nearsong.library import Library
-
     settings = _settings(unit, min_listeners, splits, seed, encoders)
     if losses is not None:
         settings = replace(settings, losses=_names(losses, "losses"))
     if methods is not None:
         settings = replace(settings, methods=_names(methods, "methods"))
+    from nearsong.library import Library  # loads what learns, after the options are checked
+
     learn = partial(Library.train, even_if_unchanged=anyway)
     _run(learn, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
@@ -101,9 +101,9 @@ def evaluate(
     For example: nearsong evaluate
     """
     check_library(library)
+    settings = _settings(unit, min_listeners, splits, seed, encoders)
     from nearsong.library import Library
 
-    settings = _settings(unit, min_listeners, splits, seed, encoders)
     _run(Library.evaluate, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearsong.cli.common import JsonOption, LibraryOption, open_library, output, print_json, print_line
+from nearsong.cli.common import JsonOption, LibraryOption, open_library, output, print_json, print_line, read_library
 
 if TYPE_CHECKING:
     from nearsong.library import Seed, SharedMoment, Why
@@ -33,9 +33,11 @@ def why(
         nearsong why 17 42
         nearsong why new-release.mp3 "Wynton Marsalis - Caravan" --details
     """
+    with read_library(library) as reader:
+        songs = [reader.song(one) for one in (first, second)]
     with open_library(library) as lib:
         snapshot = lib.snapshot()
-        seeds = [snapshot.seed(one, in_worker=True) for one in (first, second)]
+        seeds = [snapshot.seed(one, in_worker=True) for one in songs]
         (reason,) = snapshot.why(seeds[:1], seeds[1:])
     heard = _moment(*seeds) if moment else None
     if as_json:

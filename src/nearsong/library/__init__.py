@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from nearsong.library.maps.cached import map_thumbnail as map_thumbnail
     from nearsong.library.models.encoder_list import EncoderStatus as EncoderStatus
     from nearsong.library.models.encoder_list import list_encoders as list_encoders
+    from nearsong.library.neighbours.named_songs import NamedSongs as NamedSongs
     from nearsong.library.reading import LibraryReader as LibraryReader
     from nearsong.library.records import Neighbour as Neighbour
     from nearsong.library.records import Picture as Picture
@@ -129,6 +130,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "library": ["Library"],
         "snapshot": ["Snapshot"],
         "status": ["Status"],
+        "neighbours.named_songs": ["NamedSongs"],
         "reading": ["LibraryReader"],
         "sync.match_songs": ["SharedFolder"],
         "sync.navidrome_plugin": ["find_named_song", "id_on_server", "write_plugin"],

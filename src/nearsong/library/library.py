@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nearsong.errors import EmptyLibraryError, NoSuchHistoryError
+from nearsong.errors import EmptyLibraryError
 from nearsong.library.contents import LibraryContents
 from nearsong.library.store import History, ModelRow, PlaylistTable, Store
+from nearsong.library.store.light.records import check_histories
 from nearsong.types import Note, Progress, no_note, no_progress
 
 if TYPE_CHECKING:
@@ -246,9 +247,7 @@ class Library(LibraryContents):
 
     def remove_listens(self, *sources: int) -> None:
         """Remove listening histories by id."""
-        known = {source.id for source in self.listens()}
-        if unknown := sorted(set(sources) - known):
-            raise NoSuchHistoryError(f"listening history not found: {unknown[0]}; see `nearsong listens list`.")
+        check_histories(sources, self.listens())
         self._store.listens.remove(sources)
 
     def match_report(self, sources: Iterable[int] | None = None, top: int = 10) -> MatchReport:

@@ -6,11 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
+from nearsong.caching import cached_property
+from nearsong.library.store.light.records import check_histories
 from nearsong.library.store.light.store import LightStore, open_to_read
 
 if TYPE_CHECKING:
     from nearsong.library.answers.filters import Filters
     from nearsong.library.answers.stored_similar import SimilarSongs
+    from nearsong.library.neighbours.named_songs import NamedSongs, StoredNames
     from nearsong.library.status import Status
     from nearsong.library.store import History, ModelRow, Store
 
@@ -66,6 +69,50 @@ class LibraryReader:
         from nearsong.library.answers.stored_similar import stored_similar
 
         return stored_similar(self._store, songs, n, filters)
+
+    def song(self, text: str) -> int | str:
+        """Return the id of the song that a text names; the text where only all of the library can tell.
+
+        It is a file, or no song can be compared, or the store is not a SQLite file. Raises what
+        :meth:`nearsong.library.Snapshot.seed` would raise of a text that names no song.
+        """
+        from nearsong.library.neighbours.named_songs import song_named
+
+        found = None if self._names is None else song_named(self._names, text)
+        return text if found is None else found
+
+    def seeds(self, text: str) -> NamedSongs | str:
+        """Return the song, or the songs of the artist or album, that a text names; the text as :meth:`song` does."""
+        from nearsong.library.neighbours.named_songs import songs_named
+
+        found = None if self._names is None else songs_named(self._names, text)
+        return text if found is None else found
+
+    @cached_property
+    def _names(self) -> StoredNames | None:
+        from nearsong.library.neighbours.named_songs import StoredNames
+
+        if not isinstance(self._store, LightStore):
+            return None
+        model_id = self._store.models.active
+        if model_id is None or not self._store.songs.has_comparable(model_id):
+            return None
+        return StoredNames(self._store, model_id)
+
+    def check_models(self, *ids: int) -> None:
+        """Raise a `LibraryError` if an id is not that of a model."""
+        for model_id in ids:
+            self._store.models.row(model_id)
+
+    def check_histories(self, *ids: int) -> None:
+        """Raise a `NoSuchHistoryError` if an id is not that of a history."""
+        check_histories(ids, self.listens())
+
+    def find_listener(self, name: str) -> str:
+        """Return the name of a listener as it is stored; see :meth:`nearsong.library.accounts.Accounts.find`."""
+        from nearsong.library.accounts.find_listener import find_listener
+
+        return find_listener(name, self._store.listener_rows.names())
 
     def has_listens(self) -> bool:
         """Return whether anything was imported or recorded; True if only the complete store can tell."""

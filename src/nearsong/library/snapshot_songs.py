@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from nearsong.audio.tags import Tags
 from nearsong.caching import cached_property, is_cached
-from nearsong.errors import InvalidInputError, LibraryError, NoSuchSongError, UnclearSongError
+from nearsong.errors import InvalidInputError, LibraryError
 from nearsong.library.answers.seeds import Seed, SeedLike, seed_of_file, seed_of_song, seed_of_vector, spread_songs
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.models.native_space import native_space
 from nearsong.library.neighbours.exact import check_embeddings
-from nearsong.library.neighbours.song_finder import id_in
+from nearsong.library.neighbours.named_songs import NamedSongs, no_such_song, song_named, songs_named
 from nearsong.library.neighbours.space import Space
 from nearsong.library.records import Song
 from nearsong.library.store import ModelRow, Store
@@ -59,11 +59,9 @@ class SnapshotSongs:
             If there is none, or its file is missing.
         """
         row = self.space.row_of.get(song_id)
-        if row is not None:
-            return self.space.songs[row]
-        if song_id in self.space.missing:
-            raise NoSuchSongError(f"the file of song {song_id} is missing; restore it and run `nearsong scan`.")
-        raise NoSuchSongError(f"song not found: {song_id}; search for it by name.")
+        if row is None:
+            raise no_such_song(self.space, song_id)
+        return self.space.songs[row]
 
     def songs_named(self, tracks: Sequence[TrackName]) -> list[Song | None]:
         """Return the song that each track name means; None if it is not in the library, or its file is missing."""
@@ -81,23 +79,24 @@ class SnapshotSongs:
             return self._renewed(seed, space, metric)
         if isinstance(seed, Song | int):
             return seed_of_song(space, self.song(seed.id if isinstance(seed, Song) else int(seed)))
-        text = os.path.expanduser(os.fspath(seed))
-        song_id = id_in(text)
-        if os.path.isfile(text) and song_id not in space.row_of:
-            song = space.song_at(text)
-            return seed_of_file(space, text, in_worker=in_worker) if song is None else seed_of_song(space, song)
-        return seed_of_song(space, self.song(song_id) if song_id in space.missing else space.finder.find(text))
+        song_id = song_named(space, os.fspath(seed))
+        if song_id is not None:
+            return seed_of_song(space, self.song(song_id))
+        path = os.path.expanduser(os.fspath(seed))
+        song = space.song_at(path)
+        return seed_of_file(space, path, in_worker=in_worker) if song is None else seed_of_song(space, song)
 
-    def seeds(self, text: str) -> tuple[str, list[Seed]]:
-        """Return what a text names, and its seeds: one as :meth:`seed`, or some songs of an artist or album."""
-        try:
-            seed = self.seed(text, in_worker=True)
-        except UnclearSongError:
-            songs = spread_songs(self.space.finder.of_group(text), MAX_GROUP_SEEDS)
-            if not songs:
-                raise
-            return text, [seed_of_song(self.space, song) for song in songs]
-        return seed.name, [seed]
+    def seeds(self, named: str | NamedSongs) -> tuple[str, list[Seed]]:
+        """Return what a text names, and its seeds: one as :meth:`seed`, or some songs of an artist or album.
+
+        What `LibraryReader.seeds` has found by a text is not looked up again.
+        """
+        found = songs_named(self.space, named) if isinstance(named, str) else named
+        if found is None or not found.is_group:
+            seed = self.seed(named if isinstance(named, str) else named.ids[0], in_worker=True)
+            return seed.name, [seed]
+        songs = spread_songs([self.song(song_id) for song_id in found.ids], MAX_GROUP_SEEDS)
+        return found.text, [seed_of_song(self.space, song) for song in songs]
 
     def seed_of_vector(self, vector: npt.NDArray[Any], tags: Tags, name: str, metric: str = "active") -> Seed:
         """Return the seed of a file outside the library, from its song vector under the model's encoder."""

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearsong.errors import InvalidInputError, NoUsableQueryError
-from nearsong.metric.oracles.kernel import LOSS_CODES
+from nearsong.metric.oracles.losses import LOSS_CODES
 from nearsong.metric.queries import ItemLists, QuerySet
 from nearsong.metric.solver import RankingSolver, Round, Solution
 from nearsong.metric.stochastic import BatchSettings, solve_in_batches

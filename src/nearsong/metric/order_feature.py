@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from nearsong.metric.oracles.kernel import LOSS_CODES, most_violated
+from nearsong.metric.oracles.kernel import most_violated
+from nearsong.metric.oracles.losses import LOSS_CODES
 from nearsong.metric.queries import IntArray, QuerySet
 from nearsong.types import FloatArray
 

@@ -16,14 +16,12 @@ import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError, NoUsableQueryError
 from nearsong.evaluation import RankingScores, artist_split, ranking_scores, scores_from_distances
+from nearsong.model.units import UNITS
 from nearsong.relevance import jaccard_neighbors, relevant_songs
 from nearsong.validation import check_choice
 
 Indices = npt.NDArray[np.int64]
 Neighbours = npt.NDArray[np.int32]
-
-UNITS = ("artist", "song")
-"""What relevance is learned from: the artists that listeners play, or the songs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

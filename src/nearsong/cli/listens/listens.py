@@ -124,6 +124,8 @@ def remove(
 
     For example: nearsong listens remove 3
     """
+    with read_library(library) as reader:
+        reader.check_histories(*ids)
     with open_library(library) as lib:
         is_recorded = any(history.id in ids and history.format == "played" for history in lib.listens())
         recorded = f" ({recorded_words(lib.play_log.counts())} recorded by nearsong)" if is_recorded else ""

@@ -76,7 +76,6 @@ def serve(
         nearsong serve --open
         NEARSONG_TOKEN=$(openssl rand -hex 32) nearsong serve --host 0.0.0.0
     """
-    from nearsong.web.server import serve as run
     from nearsong.web.settings import PLAIN_CLIENTS, TOKEN_VARIABLE, ServeSettings
 
     os.environ.pop(TOKEN_VARIABLE, None)  # so that child processes do not get it
@@ -96,6 +95,8 @@ def serve(
         has_accounts=True,  # to be seen in the library
         allowed_folders=tuple(allow_folder or ()),
     )
+    from nearsong.web.server import serve as run  # loads what serves, after the options are checked
+
     console = output()
     with open_library(library, create=True) as lib:
         settings = replace(settings, has_accounts=bool(lib.accounts.list()))

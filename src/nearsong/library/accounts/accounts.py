@@ -6,24 +6,21 @@ is random too, is stored as it is, and is good for nothing but playing and telli
 """
 
 import base64
-import difflib
 import hashlib
 import os
 import secrets
 from typing import IO
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.accounts.find_listener import find_listener, others_in_words
 from nearsong.library.listeners.recorded.plays import checked_listener
 from nearsong.library.store import Account, Store
 from nearsong.listens.records import DEFAULT_USER
-from nearsong.names import count, listener_key
+from nearsong.names import listener_key
 
 TOKEN_BYTES = 32
 APP_PASSWORD_BYTES = 15
 """120 bits, in 24 letters and digits that a person can type on a phone."""
-
-NAMED_LISTENERS = 3
-"""So many are named to somebody who may ask for one of them."""
 
 
 class Accounts:
@@ -94,25 +91,11 @@ class Accounts:
         InvalidInputError
             If nothing is known of a listener of this name; names that are nearly the same are suggested.
         """
-        key, known = listener_key(name), self._store.listener_rows.names()
-        if name in known or name == DEFAULT_USER:
-            return name
-        names = {listener_key(one): one for one in known}
-        if key in names:
-            return names[key]
-        near = difflib.get_close_matches(key, [one for one in names if abs(len(one) - len(key)) <= 2], 3, 0.7)
-        also = " or ".join(names[one] for one in near)
-        hint = f"did you mean {also}?" if near else self.others_in_words(name)
-        raise InvalidInputError(f"nothing is known of a listener called {name!r}; {hint}")
+        return find_listener(name, self._store.listener_rows.names())
 
     def others_in_words(self, name: str) -> str:
         """Return whom to ask for instead of a listener of whom nothing is known."""
-        others = [one for one in self._store.listener_rows.names() if one != name]
-        if not others:
-            return "import a listening history, or play some songs."
-        named = " or ".join(others[:NAMED_LISTENERS])
-        also = f"such as {named}" if len(others) > NAMED_LISTENERS else named
-        return f"this library has {count(len(others), 'other listener')}: ask for one of them, {also}, or love songs."
+        return others_in_words(name, self._store.listener_rows.names())
 
     def write_everything(self, listener: str, target: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write a zip of everything that is stored about a listener, with an account or without.

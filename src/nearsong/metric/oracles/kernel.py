@@ -14,13 +14,11 @@ from numba import njit
 
 from nearsong.metric.oracles.auc import count_swapped_pairs
 from nearsong.metric.oracles.average_precision import map_insertion_points
+from nearsong.metric.oracles.losses import AUC, MAP, MRR, NDCG
 from nearsong.metric.oracles.mrr import mrr_insertion_points
 from nearsong.metric.oracles.ndcg import ndcg_insertion_points
 from nearsong.metric.oracles.precision import precision_insertion_points
 from nearsong.metric.oracles.sorting import BUCKETS, argsort_into
-
-AUC, MRR, NDCG, MAP, PRECISION = 0, 1, 2, 3, 4
-LOSS_CODES = {"auc": AUC, "mrr": MRR, "ndcg": NDCG, "map": MAP, "precision_at_k": PRECISION}
 
 
 @njit(cache=True, nogil=True)

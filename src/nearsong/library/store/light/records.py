@@ -1,7 +1,10 @@
 """Rows of a library that are read without its tables: encoders, models, histories; and names of settings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from nearsong.errors import NoSuchHistoryError
 
 PLAYED = "played"
 """Format of the history that is built from the library's own table of plays."""
@@ -89,3 +92,9 @@ class History:
     kind: str
     rows: int
     imported: float
+
+
+def check_histories(ids: Iterable[int], known: Iterable[History]) -> None:
+    """Raise a `NoSuchHistoryError` if an id is not that of a history."""
+    if unknown := sorted(set(ids) - {history.id for history in known}):
+        raise NoSuchHistoryError(f"listening history not found: {unknown[0]}; see `nearsong listens list`.")

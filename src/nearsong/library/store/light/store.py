@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nearsong.library.store.store import Store
 
 IS_SONG = "problem = '' AND set_aside = ''"
+_COMPARABLE = f"FROM songs JOIN embeddings ON song_id = songs.id WHERE model_id = ? AND {IS_SONG} AND NOT missing"
 IS_PLAIN = f"{IS_SONG} AND NOT missing AND damage = ''"
 
 
@@ -55,7 +56,7 @@ class LightStore:
 
     Attributes
     ----------
-    songs, listens, models, plays
+    songs, listens, models, plays, listener_rows
         The parts of the tables that can be read.
     name : str
         The path; safe to display.
@@ -69,6 +70,7 @@ class LightStore:
         self.listens = LightListens(file)
         self.models = LightModels(file)
         self.plays = LightPlays(file)
+        self.listener_rows = LightListeners(file)
         self._complete: Store | None = None
 
     @property
@@ -169,6 +171,23 @@ class LightSongs:
             rows = [row for row in rows if row[0] not in left_out]
         return [song for song, _ in rows], b"".join([embedding for _, embedding in rows])
 
+    def has_comparable(self, model_id: int) -> bool:
+        """Return whether any song can be compared under a model."""
+        return bool(self._file.value(f"SELECT 1 {_COMPARABLE} LIMIT 1", model_id))
+
+    def is_comparable(self, model_id: int, song: int) -> bool:
+        """Return whether a song is among those that :meth:`embeddings` has."""
+        return bool(self._file.value(f"SELECT 1 {_COMPARABLE} AND songs.id = ?", model_id, song))
+
+    def is_missing(self, song: int) -> bool:
+        """Return whether there is a song with this id, but not its file."""
+        return bool(self._file.value(f"SELECT 1 FROM songs WHERE missing AND {IS_SONG} AND id = ?", song))
+
+    def names(self, model_id: int) -> list[tuple[int, str, str, str, str]]:
+        """Return id, path, artist, title and album of the songs that can be compared under a model."""
+        rows = self._file.rows(f"SELECT id, path, artist, title, album {_COMPARABLE}", model_id)
+        return [(id, text_to_path(path), *names) for id, path, *names in rows]
+
     def row(self, song: int, columns: Iterable[str]) -> tuple[Any, ...]:
         """Return columns of one song."""
         ((*values,),) = self._file.rows(f"SELECT {', '.join(columns)} FROM songs WHERE id = ?", song)
@@ -219,12 +238,7 @@ class LightListens:
 
     def n_users(self) -> int:
         """Return the number of users and playlists in all complete histories."""
-        users: set[int] = set()
-        for (packed,) in self._file.rows("SELECT users FROM listen_sources WHERE complete"):
-            ids = array("i")
-            ids.frombytes(zlib.decompress(packed))
-            users.update(ids)
-        return len(users)
+        return len(_users_of(self._file, "complete"))
 
 
 class LightModels:
@@ -307,3 +321,28 @@ class LightPlays:
     def count(self) -> int:
         """Return the number of plays."""
         return int(self._file.value("SELECT count(*) FROM plays"))
+
+
+class LightListeners:
+    """Who listens; see `nearsong.library.store.listener_rows`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def names(self) -> list[str]:
+        """Return the names of all listeners: of accounts, of what was recorded, and of imported histories."""
+        recorded = "SELECT name FROM accounts UNION SELECT listener FROM plays UNION SELECT listener FROM reactions"
+        found = {name for (name,) in self._file.rows(recorded)}
+        users = _users_of(self._file, "complete AND kind <> 'playlists'")
+        people = self._file.rows("SELECT id, name FROM listen_users") if users else []
+        return sorted(found.union(name for number, name in people if number in users))
+
+
+def _users_of(file: LightFile, histories: str) -> set[int]:
+    """Return the numbers of the users and playlists of some histories, which a condition in SQL chooses."""
+    users: set[int] = set()
+    for (packed,) in file.rows(f"SELECT users FROM listen_sources WHERE {histories}"):
+        ids = array("i")
+        ids.frombytes(zlib.decompress(packed))
+        users.update(ids)
+    return users
