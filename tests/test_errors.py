@@ -111,4 +111,4 @@ def test_the_command_that_installs_an_extra_is_for_the_environment_that_runs(tmp
     program.parent.mkdir(parents=True)
     (tmp_path / "my venv" / "pipx_metadata.json").touch()
     assert install_command("postgres") == "pipx inject nearsong 'psycopg[binary]<4,>=3.2'"
-    assert install_command("cluster") == "pipx inject nearsong 'distributed>=2024.1'"
+    assert install_command("cluster").startswith("pipx inject nearsong 'distributed>=2024.1'")

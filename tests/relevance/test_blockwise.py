@@ -1,8 +1,11 @@
 """jaccard_neighbors_blockwise gives what jaccard_neighbors gives, whatever is divided, killed or continued."""
 
+import json
 import re
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,6 @@ from hypothesis import strategies as st
 from dask_cluster import dask_cluster
 from nearsong.errors import InvalidInputError
 from nearsong.relevance import PlaysFolder, blockwise, jaccard_neighbors, jaccard_neighbors_blockwise
-from peak_memory import peak_memory
 
 TASKS = """
 import os, signal
@@ -154,27 +156,46 @@ def test_files_that_a_killed_process_was_writing_are_removed(tmp_path, listens):
     assert not unfinished.exists()
 
 
+MEASURE = """
+import json, sys
+import numpy as np
+from nearsong.relevance import PlaysFolder, blockwise, jaccard_neighbors_blockwise
+from peak_memory import peak_memory
+
+blockwise.BLOCK_PAIRS = 10**9  # so that only memory divides the items
+base, memory = sys.argv[1], int(sys.argv[2])
+plays, blocks = PlaysFolder.open(f"{base}/plays"), []
+jaccard_neighbors_blockwise(PlaysFolder.open(f"{base}/few"), f"{base}/compiled-{memory}", min_plays=1, jobs=1)
+
+def note(stage, n, total):
+    if stage == "counts":
+        blocks.append(total)
+
+with peak_memory() as peak:
+    found = jaccard_neighbors_blockwise(
+        plays, f"{base}/work-{memory}", min_plays=1, jobs=1, memory=memory, progress=note
+    )
+np.savez(f"{base}/found-{memory}.npz", *found)
+print(json.dumps([peak.growth, blocks[-1]]))
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_memory_is_bounded_as_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(blockwise, "BLOCK_PAIRS", 10**9)  # so that only memory divides the items
+def test_memory_is_bounded_as_asked(tmp_path):
     listens, bound = random_listens(4_000, 20_000, 400_000), 24_000_000
     expected = jaccard_neighbors(listens, min_plays=1)
-    folder = PlaysFolder.write(tmp_path / "plays", [listens], 50_000)
-    jaccard_neighbors_blockwise(folder, tmp_path / "compiles", min_plays=1, jobs=1)
-    peaks, n_blocks = {}, {}
-    for memory in (bound, 2**30):
-
-        def note(stage, n, total, memory=memory):
-            n_blocks[memory] = total if stage == "counts" else n_blocks.get(memory)
-
-        with peak_memory() as peak:
-            found = jaccard_neighbors_blockwise(
-                folder, tmp_path / "work", min_plays=1, jobs=1, memory=memory, progress=note
-            )
-        assert_same(found, expected)
-        peaks[memory] = peak.growth
+    PlaysFolder.write(tmp_path / "plays", [listens], 50_000)
+    PlaysFolder.write(tmp_path / "few", [random_listens(400, 150, 8_000)])
+    growth, n_blocks = {}, {}
+    for memory in (bound, 2**30):  # each in a process of its own, which has no memory left over from before
+        command = [sys.executable, "-c", MEASURE, str(tmp_path), str(memory)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+        assert done.returncode == 0, done.stderr
+        growth[memory], n_blocks[memory] = json.loads(done.stdout)
+        with np.load(tmp_path / f"found-{memory}.npz") as found:
+            assert_same((found["arr_0"], found["arr_1"]), expected)
     assert n_blocks[2**30] == 1 < n_blocks[bound]
-    assert peaks[bound] < bound < peaks[2**30]
+    assert growth[bound] < bound < growth[2**30]
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ class Disk(Attack):
         ),
         Defect(
             name="a scan opens what took too long",
-            file="nearsong/library/scanning/scan.py",
-            old="isinstance(error, AudioTimeoutError) or can_be_opened(file.path)",
-            new="can_be_opened(file.path)",
+            file="nearsong/library/scanning/write_files.py",
+            old="isinstance(error, AudioTimeoutError) or (",
+            new="(",
         ),
         Defect(
             name="songs are opened in the threads of all requests",

@@ -54,9 +54,9 @@ class Files(Attack):
         ),
         Defect(
             name="files that cannot be read are forgotten",
-            file="nearsong/library/scanning/scan.py",
-            old="        self.report.unreadable.append((file.path, error.reason))\n",
-            new="",
+            file="nearsong/library/scanning/write_files.py",
+            old="[(file.path, result.reason) for file, result in results if isinstance(result, AudioError)]",
+            new="[]",
         ),
         Defect(
             name="names that are not UTF-8 end a scan",

@@ -43,7 +43,7 @@ def test_a_url_is_scanned_again_for_what_is_new_changed_or_gone(store, music, ur
     scan(store, [url], encoder=encoder)
     analysed.take()
     assert scan(store).unchanged == 6
-    make_song(music / "Artist 0" / "Song 0.wav", seed=50)
+    make_song(music / "Artist 0" / "Song 0.wav", seed=50, seconds=1.7)  # dates may be whole seconds
     make_song(music / "Artist 0" / "Song 9.wav", seed=51)
     (music / "Artist 1" / "Song 1.wav").unlink()
     report = scan(store)

@@ -212,7 +212,7 @@ def api_routes() -> Iterator[tuple[str, Any]]:
     """Every operation of the API that is no GET, and its function."""
     for module in pkgutil.walk_packages(nearsong.web.api.__path__, "nearsong.web.api."):
         router = getattr(importlib.import_module(module.name), "router", None)
-        for route in () if module.ispkg else router.routes:
+        for route in () if module.ispkg or router is None else router.routes:
             for method in route.methods - {"GET", "HEAD"}:
                 yield f"{method} /api/v1{route.path}", route.endpoint
 
