@@ -14,7 +14,7 @@ N_ARTISTS, SONGS_EACH, SECONDS, RATE = 36, 2, 2.0, 22_050
 
 
 def sound(style: int, seed: int, seconds: float = SECONDS) -> np.ndarray:
-    """Noise in the style's band, recorded each time with another loudness and tone."""
+    """Noise in the style's band, among louder noise that differs each time: what sound alone hears, listeners do not."""
     random = np.random.default_rng([style, seed])
     n = int(seconds * RATE)
     low, high = [(80, 500), (900, 2500), (4000, 9000)][style]
@@ -23,7 +23,7 @@ def sound(style: int, seed: int, seconds: float = SECONDS) -> np.ndarray:
     if style == 2:
         music *= scipy.signal.square(2 * np.pi * (4 + 3 * random.random()) * np.arange(n) / RATE) > 0
     tilt = scipy.signal.butter(1, 300 + 6000 * random.random(), "lowpass", fs=RATE, output="sos")
-    mixed = music + 0.4 * scipy.signal.sosfilt(tilt, random.standard_normal(n))
+    mixed = music + 0.9 * scipy.signal.sosfilt(tilt, random.standard_normal(n))
     if seconds > SECONDS:  # minutes of the same noise would be no music
         mixed *= 1 + 0.5 * np.sin(np.arange(n) / RATE)
     return (0.1 + 0.6 * random.random()) * mixed / np.abs(mixed).max()
