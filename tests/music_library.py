@@ -14,7 +14,7 @@ N_ARTISTS, SONGS_EACH, SECONDS, RATE = 36, 2, 2.0, 22_050
 
 
 def sound(style: int, seed: int, seconds: float = SECONDS) -> np.ndarray:
-    """Noise in the style's band, among louder noise that differs each time: what sound alone hears, listeners do not."""
+    """Noise in the style's band among louder noise, different each time, which sound alone cannot tell apart."""
     random = np.random.default_rng([style, seed])
     n = int(seconds * RATE)
     low, high = [(80, 500), (900, 2500), (4000, 9000)][style]
