@@ -43,6 +43,7 @@ SLOW_FILES = (
     "web/api/test_listens.py",
     "library/scanning/test_fit_kill.py",
     "library/scanning/test_scan_on_cluster.py",
+    "library/training/test_training_on_cluster.py",
     "library/scanning/test_scan_kill.py",
     "library/store/test_postgres.py",
     "library/test_library.py",

@@ -6,10 +6,12 @@ dies, its tasks are run again.
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -99,21 +101,116 @@ def _in_processes(function: Callable[[Any], Any], tasks: Sequence[Any], jobs: in
                 ) from error
 
 
-def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], address: str) -> Iterator[tuple[Any, Any]]:
+def _connect(address: str) -> Any:
+    """Return a client of the Dask scheduler at an address."""
     try:
         from distributed import Client
     except ImportError as error:
         raise InvalidInputError(f"a cluster needs Dask: {install_command('cluster')}") from error
     try:
-        client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+        return Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise InvalidInputError(
             f"no Dask scheduler found at {address!r} ({error}); check the address or start one with `dask scheduler`."
         ) from error
+
+
+def _on_cluster(function: Callable[[Any], Any], tasks: Sequence[Any], address: str) -> Iterator[tuple[Any, Any]]:
+    client = _connect(address)
     with client, client.get_executor(retries=_MAX_FAILURES) as pool:
         pending = dict(enumerate(tasks))
         for index, result in _completed(pool, function, pending):
             yield pending[index], result
+
+
+class ClusterCalls:
+    """Calls of functions on the workers of a Dask cluster; what several calls share is sent there once.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://host:8786``. Its workers need nearsong, and nothing else.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._client = _connect(address)
+        self._sent: list[tuple[object, Any]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._sent.clear()
+        self._client.close()
+
+    def run(self, calls: Sequence[partial[Result]], on_done: Callable[[], None]) -> list[Result]:
+        """Return the results of calls in their order; what a killed worker had is done again by others.
+
+        Parameters
+        ----------
+        calls : sequence of partial
+            Of functions that a module has; objects among their arguments are sent to all workers, and only once.
+        on_done : callable
+            Called after each of them.
+        """
+        results: dict[int, Result] = {}
+        failures = 0
+        while len(results) < len(calls):
+            pending = {index: call for index, call in enumerate(calls) if index not in results}
+            try:
+                for index, result in self._finished(pending):
+                    results[index] = result
+                    failures = 0
+                    on_done()
+            except CancelledError as error:  # no worker that is left has what was sent
+                failures += 1
+                self._sent.clear()
+                if failures == _MAX_FAILURES:
+                    raise NearsongError(
+                        f"the workers of the cluster were lost {failures} times in a row without finishing anything, "
+                        "perhaps for lack of memory; look at their logs."
+                    ) from error
+        return [results[index] for index in range(len(calls))]
+
+    def _finished(self, pending: Mapping[int, "partial[Any]"]) -> Iterator[tuple[int, Any]]:
+        with self._client.get_executor(retries=_MAX_FAILURES) as pool:
+            indices = {
+                pool.submit(_call_with_one_thread, call.func, *map(self._reference, call.args)): index
+                for index, call in pending.items()
+            }
+            try:
+                for future in as_completed(indices):
+                    yield indices[future], future.result()
+            finally:
+                for future in indices:
+                    future.cancel()
+
+    def _reference(self, argument: object) -> object:
+        """Return what stands for an argument in a call: itself, or what all workers have of it."""
+        if isinstance(argument, str | int | float):
+            return argument
+        for sent, reference in self._sent:
+            if sent is argument:
+                return reference
+        # in a list: of a dictionary Dask would send the values, under the keys that it has
+        reference = self._client.scatter([argument], broadcast=True, hash=False)[0]
+        self._sent.append((argument, reference))
+        return reference
+
+
+@contextmanager
+def calls_on(cluster: str | None) -> Iterator[ClusterCalls | None]:
+    """Connect to the scheduler at an address, if there is one."""
+    if cluster is None:
+        yield None
+        return
+    with ClusterCalls(cluster) as calls:
+        yield calls
+
+
+def _call_with_one_thread(function: Callable[..., Any], *arguments: object) -> Any:
+    with threadpool_limits(limits=1):
+        return function(*arguments)
 
 
 def _completed(pool: Executor, function: Callable[[Any], Any], pending: dict[int, Any]) -> Iterator[tuple[int, Any]]:

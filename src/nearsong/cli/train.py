@@ -40,6 +40,9 @@ Gap = Annotated[float, typer.Option(help="Minutes without a play that end a sess
 Losses = Annotated[str | None, typer.Option(help="Losses of MLR to try: auc,ndcg,mrr.")]
 Splits = Annotated[int | None, typer.Option(help="Splits of held-out artists (default: automatic).")]
 Seed = Annotated[int, typer.Option(help="Random seed for the splits.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="Learn in the splits on the workers of a Dask scheduler, tcp://host:8786.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
@@ -55,6 +58,7 @@ def train(
     encoders: Encoders = None,
     seed: Seed = 0,
     anyway: Annotated[bool, typer.Option("--anyway", help="Train even if nothing has changed.")] = False,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     library: LibraryOption = None,
 ) -> None:
@@ -69,6 +73,7 @@ def train(
         nearsong train
         nearsong train --methods listener_space
         nearsong train --listeners sessions --unit song
+        nearsong --library postgresql://... train --cluster tcp://host:8786
     """
     check_library(library)
     settings = _settings(unit, min_listeners, splits, seed, encoders)
@@ -78,7 +83,7 @@ def train(
         settings = replace(settings, methods=_names(methods, "methods"))
     from nearsong.library import Library  # loads what learns, after the options are checked
 
-    learn = partial(Library.train, even_if_unchanged=anyway)
+    learn = partial(Library.train, even_if_unchanged=anyway, cluster=cluster)
     _run(learn, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
 
@@ -91,6 +96,7 @@ def evaluate(
     splits: Splits = None,
     encoders: Encoders = None,
     seed: Seed = 0,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     library: LibraryOption = None,
 ) -> None:
@@ -104,7 +110,8 @@ def evaluate(
     settings = _settings(unit, min_listeners, splits, seed, encoders)
     from nearsong.library import Library
 
-    _run(Library.evaluate, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
+    measure = partial(Library.evaluate, cluster=cluster)
+    _run(measure, settings, _listener_choice(listeners, min_plays, gap_minutes), as_json, library)
 
 
 def _settings(

@@ -290,18 +290,15 @@ class Library(LibraryContents):
         listeners: ListenerChoice | None = None,
         *,
         even_if_unchanged: bool = False,
+        cluster: str | None = None,
         progress: Progress = no_progress,
     ) -> TrainingReport:
         """Learn a model from the listens; it becomes active if it is better than sound alone and the active model.
 
         If neither songs, listens nor settings have changed since the last training, nothing is learned and no model
-        is added, unless ``even_if_unchanged``.
-
-        Returns
-        -------
-        TrainingReport
-            Scores on held-out artists, compared with chance, popularity, sound alone, the active model and the
-            listeners themselves; and whether the new model became active.
+        is added, unless ``even_if_unchanged``. With ``cluster``, the address of a Dask scheduler, its workers learn
+        in the splits. The report has the scores on held-out artists, compared with chance, popularity, sound alone,
+        the active model and the listeners themselves; and whether the new model became active.
         """
         from nearsong.library.listeners.histories import ListenerChoice
         from nearsong.library.training.fit import TrainingSettings
@@ -312,6 +309,7 @@ class Library(LibraryContents):
             settings or TrainingSettings(),
             listeners or ListenerChoice(),
             even_if_unchanged=even_if_unchanged,
+            cluster=cluster,
             progress=progress,
         )
         if model_id is not None and (note := self.space.build_graph(progress)):
@@ -323,6 +321,7 @@ class Library(LibraryContents):
         settings: TrainingSettings | None = None,
         listeners: ListenerChoice | None = None,
         *,
+        cluster: str | None = None,
         progress: Progress = no_progress,
     ) -> TrainingReport:
         """Evaluate on held-out artists with the current songs and listens, without storing anything."""
@@ -330,9 +329,8 @@ class Library(LibraryContents):
         from nearsong.library.training.fit import TrainingSettings
         from nearsong.library.training.train import evaluate_library
 
-        return evaluate_library(
-            self._store, settings or TrainingSettings(), listeners or ListenerChoice(), progress=progress
-        )
+        chosen = settings or TrainingSettings(), listeners or ListenerChoice()
+        return evaluate_library(self._store, *chosen, cluster=cluster, progress=progress)
 
     def models(self) -> list[ModelRow]:
         """Return all stored models, the oldest first."""

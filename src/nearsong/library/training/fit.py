@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from nearsong.errors import InvalidInputError
+from nearsong.executor import ClusterCalls
 from nearsong.library.training.data import (
     TrainingData,
     TrainingSet,
@@ -80,6 +81,7 @@ def fit_model(
     settings: TrainingSettings | None = None,
     *,
     active: ActiveModel | None = None,
+    cluster: ClusterCalls | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> FittedModel:
     """Learn from listeners with several methods and score them on held-out artists.
@@ -94,6 +96,8 @@ def fit_model(
         By default chosen from the data.
     active : ActiveModel, optional
         The model that is in use, if it was learned; a new one has to be better.
+    cluster : ClusterCalls, optional
+        Where the grid of splits, methods and parameters is learned; by default here. The last fit is made here.
     progress : callable, optional
         Called with the name of the stage, the steps done and the total.
 
@@ -127,7 +131,7 @@ def fit_model(
     lacking = _missing_data(training_set)
     if lacking is not None:
         return FittedModel(None, replace(report, decision="native", reason=lacking, seconds=_seconds(start)))
-    held_out = HeldOut(encoder, training_set, settings, methods)
+    held_out = HeldOut(encoder, training_set, settings, methods, cluster)
     steps = Steps(progress, held_out.n_steps() + 1)
     held_out.learn(steps)
     if active is not None:
@@ -155,13 +159,14 @@ def evaluate(
     choice: Mapping[str, Any] | None = None,
     model: SimilarityModel | None = None,
     seen: bool = False,
+    cluster: ClusterCalls | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> TrainingReport:
     """Score again on held-out artists, without producing a model.
 
     Parameters
     ----------
-    encoder, data, settings, progress
+    encoder, data, settings, cluster, progress
         As for :func:`fit_model`.
     method : str, optional
         Method that is fitted in each split; without it nothing is.
@@ -195,7 +200,7 @@ def evaluate(
     lacking = _missing_data(training_set)
     if lacking is not None:
         return replace(report, reason=lacking, seconds=_seconds(start))
-    held_out = HeldOut(encoder, training_set, settings, methods)
+    held_out = HeldOut(encoder, training_set, settings, methods, cluster)
     steps = Steps(progress, held_out.n_steps())
     held_out.learn(steps)
     if model is not None:

@@ -1,12 +1,13 @@
 """Splits by artist -> every method learned on the training artists, and its ranking scores on held-out artists."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from nearsong.executor import ClusterCalls
 from nearsong.library.neighbours.exact import squared_distances
 from nearsong.library.training.candidates import Candidates, Embeddings, metric_candidates
 from nearsong.library.training.data import TrainingData, TrainingSet
@@ -30,12 +31,28 @@ _EXAMPLES, _NEAREST = 8, 5
 
 
 class HeldOut:
-    """Splits by artist, what each method learns in them, and their scores."""
+    """Splits by artist, what each method learns in them, and their scores.
+
+    Parameters
+    ----------
+    encoder, training_set, settings
+        What to learn from, and how.
+    methods : sequence of str
+        What to learn with.
+    cluster : ClusterCalls, optional
+        Where to learn; by default in threads of this process. The results are the same.
+    """
 
     def __init__(
-        self, encoder: SongEncoder, training_set: TrainingSet, settings: TrainingSettings, methods: Sequence[str]
+        self,
+        encoder: SongEncoder,
+        training_set: TrainingSet,
+        settings: TrainingSettings,
+        methods: Sequence[str],
+        cluster: ClusterCalls | None = None,
     ) -> None:
         self._encoder, self._training_set, self._settings = encoder, training_set, settings
+        self._cluster = cluster
         self._methods = tuple(name for name in METHODS if name in methods)
         with one_thread_each():
             splits = [self._split(number) for number in range(training_set.n_splits)]
@@ -75,11 +92,11 @@ class HeldOut:
         return len(self._splits) * (1 + n_metrics + n_spaces)
 
     def learn(self, steps: Steps) -> None:
-        """Fit every method with every choice in every split; Ctrl-C stops a fit after the current round."""
-        self._songs = self._run([learner.prepare for learner in self._learners], steps)
+        """Fit every method with every choice in every split; Ctrl-C stops a fit here after the current round."""
+        self._songs = self._run([partial(SplitLearner.prepare, learner) for learner in self._learners], steps)
         splits = list(zip(self._learners, self._songs, self._found, strict=True))
         tasks = [
-            (number, name, partial(learner.metric_grid, songs, name, loss))
+            (number, name, partial(SplitLearner.metric_grid, learner, songs, name, loss))
             for number, (learner, songs, _) in enumerate(splits)
             for name in self._metric_methods()
             for loss in self._settings.losses
@@ -91,15 +108,17 @@ class HeldOut:
             learner, songs, found = splits[number]
             found[name] = metric_candidates(songs.metric_songs[name], grid, learner.validation)
         if "listener_space" in self._methods:
-            spaces = self._run([partial(learner.spaces, songs) for learner, songs, _ in splits], steps)
+            spaces = self._run([partial(SplitLearner.spaces, learner, songs) for learner, songs, _ in splits], steps)
             for (_, _, found), space in zip(splits, spaces, strict=True):
                 found["listener_space"] = space
         if "combined" in self._methods:
-            both = self._run([partial(learner.combined, songs, found) for learner, songs, found in splits], steps)
+            both = self._run([partial(SplitLearner.combined, *of_split) for of_split in splits], steps)
             for (_, _, found), space in zip(splits, both, strict=True):
                 found["combined"] = space
 
-    def _run(self, tasks: Sequence[Callable[[], Result]], steps: Steps) -> list[Result]:
+    def _run(self, tasks: Sequence["partial[Result]"], steps: Steps) -> list[Result]:
+        if self._cluster is not None:
+            return self._cluster.run(tasks, steps.step)
         return run_in_threads(tasks, self._stop, steps.step)
 
     def _metric_methods(self) -> tuple[str, ...]:

@@ -50,6 +50,10 @@ class StopSignal:
         if self._event.is_set():
             raise CancelledError
 
+    def __reduce__(self) -> tuple[type["StopSignal"], tuple[()]]:
+        """Make a new one where a task is sent to: a signal reaches the threads of one process."""
+        return StopSignal, ()
+
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError, LibraryError
+from nearsong.executor import ClusterCalls, calls_on
 from nearsong.library.listeners.histories import Histories, ListenerChoice
 from nearsong.library.listeners.known_listens import KnownListens
 from nearsong.library.listeners.recorded.plays import PlayLog
@@ -47,9 +48,22 @@ def train_library(
     choice: ListenerChoice,
     *,
     even_if_unchanged: bool = False,
+    cluster: str | None = None,
     progress: Progress = no_progress,
 ) -> tuple[int | None, TrainingReport]:
     """Learn from the library's listens; the new model becomes active if it is better than sound and the active one.
+
+    Parameters
+    ----------
+    store : Store
+    settings : TrainingSettings
+    choice : ListenerChoice
+        Who counts as a listener.
+    even_if_unchanged : bool
+        Learn also from what the last training learned from.
+    cluster : str, optional
+        Address of the Dask scheduler whose workers learn in the splits.
+    progress : callable
 
     Returns
     -------
@@ -58,6 +72,18 @@ def train_library(
     report : TrainingReport
         With the reason "same_data" if nothing has changed since the last training, unless ``even_if_unchanged``.
     """
+    with calls_on(cluster) as calls:  # before anything that takes long, because there may be none
+        return _train(store, settings, choice, even_if_unchanged, calls, progress)
+
+
+def _train(
+    store: Store,
+    settings: TrainingSettings,
+    choice: ListenerChoice,
+    even_if_unchanged: bool,
+    cluster: ClusterCalls | None,
+    progress: Progress,
+) -> tuple[int | None, TrainingReport]:
     remove_leftovers(store.cache)
     encoder_ids = _complete_encoders(store, settings)
     PlayLog(store).update_history()
@@ -68,7 +94,7 @@ def train_library(
     data, listening = training_data(store, encoder_ids, choice, settings, progress)
     encoder = stored_encoder(store, encoder_ids)
     active = _active_model(store, encoder_ids, data, listening, choice)
-    trained = fit_model(encoder, data, settings, active=active, progress=progress)
+    trained = fit_model(encoder, data, settings, active=active, cluster=cluster, progress=progress)
     report = replace(trained.report, notes=(*trained.report.notes, f"Listeners: {listening.how}."))
     if not set(encoder_ids) <= set(store.models.scanned_encoders().values()):
         raise LibraryError("The encoder was changed during training, so the new model does not fit it. Train again.")
@@ -92,6 +118,7 @@ def evaluate_library(
     settings: TrainingSettings,
     choice: ListenerChoice,
     *,
+    cluster: str | None = None,
     progress: Progress = no_progress,
 ) -> TrainingReport:
     """Score the method and parameters of the active model on held-out artists, with the current songs and listens.
@@ -111,16 +138,18 @@ def evaluate_library(
             imported, seen = model, _was_trained_here(store, facts)
     data, _ = training_data(store, encoder_ids, choice, settings, progress)
     method, parameters = _method_of(facts, encoder)
-    return evaluate(
-        encoder,
-        data,
-        settings,
-        method=method,
-        choice=parameters,
-        model=imported,
-        seen=seen,
-        progress=progress,
-    )
+    with calls_on(cluster) as calls:
+        return evaluate(
+            encoder,
+            data,
+            settings,
+            method=method,
+            choice=parameters,
+            model=imported,
+            seen=seen,
+            cluster=calls,
+            progress=progress,
+        )
 
 
 def _method_of(facts: dict[str, Any], encoder: SongEncoder) -> tuple[str, dict[str, Any]]:
