@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -122,8 +122,8 @@ def run_experiment(
     n_finished = len(tasks) - len(pending)
     progress("experiment", n_finished, len(tasks))
     work = partial(run_task, str(run.resolve()))
-    for n, (task, (rows, seconds)) in enumerate(run_tasks(work, pending, jobs=jobs, cluster=cluster), 1):
-        results.append(task.key, rows, seconds)
+    for n, (task, (rows, costs)) in enumerate(run_tasks(work, pending, jobs=jobs, cluster=cluster), 1):
+        results.append(task.key, rows, **costs)
         progress("experiment", n_finished + n, len(tasks))
     if not (run / "showcase.npz").exists():
         write_showcase(run, data, load_prepared(str(run.resolve())), results.rows())
@@ -229,9 +229,9 @@ def _tasks_of_split(prepared: Prepared, number: int) -> Iterator[Task]:
         yield Task(number, "curve", priority=SHUFFLED.priority)
 
 
-def run_task(run: str, task: Task) -> tuple[list[Row], float]:
-    """Run one task; return its rows and its duration in seconds."""
-    start = perf_counter()
+def run_task(run: str, task: Task) -> tuple[list[Row], dict[str, float]]:
+    """Run one task; return its rows, and how long it took: by the clock, and of the processor."""
+    start, used = perf_counter(), process_time()
     prepared = load_prepared(run)
     split = make_split(prepared.population, task.split, prepared.settings)
     if task.name == "statistics":
@@ -242,7 +242,7 @@ def run_task(run: str, task: Task) -> tuple[list[Row], float]:
         quantization = Quantization(task.codebook, task.tau)
         methods = [method for method in prepared.methods if method.task == task.name]
         rows = [row for method in methods for row in _method_rows(prepared, split, method, quantization)]
-    return rows, perf_counter() - start
+    return rows, {"seconds": perf_counter() - start, "cpu_seconds": process_time() - used}
 
 
 def _method_rows(prepared: Prepared, split: Split, method: Method, quantization: Quantization) -> list[Row]:

@@ -38,10 +38,10 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, task: str, rows: Iterable[Row], seconds: float) -> None:
-        """Append the rows of a finished task."""
+    def append(self, task: str, rows: Iterable[Row], **costs: float) -> None:
+        """Append the rows of a finished task, and what it cost, such as ``seconds``."""
         lines = [{**row, "task": task} for row in rows]
-        lines.append({"kind": "done", "task": task, "seconds": seconds})
+        lines.append({"kind": "done", "task": task, **costs})
         text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
         with self.path.open("ab+") as file:
             self._remove_incomplete_line(file)
