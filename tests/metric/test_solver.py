@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from nearsong.metric import MetricLearningToRank
 from nearsong.metric.cones import DiagonalCone, PSDCone
 from nearsong.metric.coordinates import Coordinates
 from ranking_programs import (
@@ -282,53 +281,6 @@ def test_the_same_problem_gives_the_same_bytes(loss, diagonal):
     first, second = (solve(problem, C, loss, 5, diagonal) for _ in range(2))
     assert first.factor.tobytes() == second.factor.tobytes()
     assert [record.objective for record in first.history] == [record.objective for record in second.history]
-
-
-# The path of C
-
-
-def path_problem():
-    rng = np.random.default_rng(60)
-    labels = np.repeat(np.arange(8), 20)
-    X = 2.0 * rng.standard_normal((8, 10))[labels] * (np.arange(10) < 4) + rng.standard_normal((160, 10))
-    return X, labels
-
-
-@FULL_AND_DIAGONAL
-@pytest.mark.parametrize("loss", ["auc", "map"])
-def test_a_path_finds_the_optima_of_cold_fits_in_fewer_rounds(loss, diagonal):
-    X, labels = path_problem()
-    learner = MetricLearningToRank(loss, diagonal=diagonal, tol=1e-3)
-    Cs = np.logspace(-1.0, 4.5, 12)
-    path = learner.fit_path(X, labels, Cs[::-1])
-    assert [fitted.C for fitted in path] == list(Cs)
-    cold = [MetricLearningToRank(loss, C, diagonal=diagonal, tol=1e-3).fit(X, labels) for C in Cs]
-    for warm, alone in zip(path, cold, strict=True):
-        assert warm.converged_
-        assert warm.gap_ <= 1e-3
-        assert warm.objective_ == pytest.approx(alone.objective_, rel=1e-3)
-        assert warm.lower_bound_ <= alone.objective_ * (1.0 + 1e-12)
-        assert alone.lower_bound_ <= warm.objective_ * (1.0 + 1e-12)
-    assert sum(fitted.n_rounds_ for fitted in path) < sum(fitted.n_rounds_ for fitted in cold)
-
-
-def test_bounds_along_a_path_hold_for_each_C():
-    problem = random_problem(61, n=14, d=4)
-    threshold = zero_threshold(problem)
-    with solver_of(problem) as solver:
-        start = None
-        for C in threshold * np.array([0.5, 1.01, 3.0, 30.0, 1e3, 10.0, 1e5]):  # down again in between
-            solution = solver.solve(C, 1e-4, 300, start)
-            assert_certified(solution, hinge_optimum(problem, C, False), tol=1e-4)
-            start = solution.factor
-
-
-def test_the_default_path_is_the_papers_twelve_values():
-    X, labels = path_problem()
-    path = MetricLearningToRank(diagonal=True, tol=1e-2).fit_path(X, labels)
-    np.testing.assert_allclose([fitted.C for fitted in path], 10.0 ** np.arange(-2, 10))
-    objectives = [fitted.objective_ for fitted in path]
-    assert objectives == sorted(objectives)
 
 
 # How a solve ends

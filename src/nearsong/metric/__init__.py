@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from nearsong.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from nearsong.metric.history import Round as Round
     from nearsong.metric.learner import MetricLearningToRank as MetricLearningToRank
-    from nearsong.metric.solver import Round as Round
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "history": ["Round"],
         "learner": ["MetricLearningToRank"],
-        "solver": ["Round"],
     },
 )

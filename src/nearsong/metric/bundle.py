@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nearsong.metric.bounds import SlackBounds
 from nearsong.metric.cones import Cone, ConeProjection
 from nearsong.metric.simplex import maximise_on_simplex
 from nearsong.types import FloatArray
@@ -89,6 +90,7 @@ class Bundle:
         self.gram = np.zeros((1, 1))
         self.weights = np.ones(1)  # per unit of C, so that they sum to 1
         self._idle = np.zeros(1, dtype=np.int64)
+        self._bounds = SlackBounds()
 
     def __len__(self) -> int:
         return len(self.losses) - 1
@@ -136,21 +138,23 @@ class Bundle:
         self.weights[:] = 0.0
         self.weights[-1] = 1.0
 
-    @property
-    def newest_gradient(self) -> FloatArray:
-        """The gradient of the plane that was added last."""
-        newest: FloatArray = self.gradients[-1].reshape(self.regulariser.shape)
-        return newest
-
     def lower_bound(self, C: float, weighted_loss: float, weighted_gradient: FloatArray) -> float:
-        """Return a lower bound of the objective: scale the weights until R + sum_t a_t G_t is in the dual cone."""
-        worst = self.cone.smallest_ratio(weighted_gradient, self.scale)
-        return C * weighted_loss / max(1.0, -C * worst)
+        """Return the best lower bound of the objective that is known with these weighted planes; remember them."""
+        self._bounds.add(weighted_loss, self.cone.smallest_ratio(weighted_gradient, self.scale))
+        return self.known_bound(C)
+
+    def known_bound(self, C: float) -> float:
+        """Return the best lower bound of the objective from all weights so far, for whatever C they were."""
+        return self._bounds.at(C)
+
+    def aggregate(self) -> tuple[float, FloatArray]:
+        """Return the sum of the planes with their weights, a plane itself: its loss and gradient."""
+        gradient = (self.weights @ self.gradients).reshape(self.regulariser.shape)
+        return float(self.weights @ self.losses), gradient
 
     def bound_of_weights(self, C: float) -> float:
-        """Return the lower bound that follows from the current weights."""
-        gradient = (self.weights @ self.gradients).reshape(self.regulariser.shape)
-        return self.lower_bound(C, float(self.weights @ self.losses), gradient)
+        """Return the lower bound that follows from the current weights, and from all before."""
+        return self.lower_bound(C, *self.aggregate())
 
     def step(self, C: float, mu: float, centre: FloatArray, objective: float) -> ModelStep:
         """Minimise the model around ``centre``, whose true objective is ``objective``."""

@@ -1,7 +1,7 @@
 """Vectors + relevant songs -> a metric: metric learning to rank as a scikit-learn estimator (paper II-B)."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearsong.errors import InvalidInputError, NoUsableQueryError
+from nearsong.metric.history import Round, Solution
 from nearsong.metric.oracles.losses import LOSS_CODES
 from nearsong.metric.queries import ItemLists, QuerySet
-from nearsong.metric.solver import RankingSolver, Round, Solution
+from nearsong.metric.solver import RankingSolver
 from nearsong.metric.stochastic import BatchSettings, solve_in_batches
 from nearsong.types import FloatArray
 from nearsong.validation import (
@@ -161,8 +162,9 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     ) -> list["MetricLearningToRank"]:
         """Fit a copy for every C, which is cheaper than separate fits.
 
-        Cutting planes do not depend on C, so all values share them, and each fit starts from the metric of the next
-        larger C. With batches (see ``batch_size``) only the start is shared.
+        Cutting planes and bounds do not depend on C, so all values share them: each fit starts from the metric of the
+        next smaller C, and what bounds the optimum for the largest C often does for others. With batches (see
+        ``batch_size``) only the start is shared, from the next larger C.
 
         Parameters
         ----------
@@ -185,29 +187,26 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         queries = _query_set(X, y, ignored)
         self._warn_about_skipped(queries)
         path = []
-        for C, solution in zip(reversed(values), self._solutions(X, queries, values[::-1]), strict=True):
+        for C, solution in zip(values, self._solutions(X, queries, values), strict=True):
             fitted = type(self)(**{**self.get_params(deep=False), "C": C})
             fitted.n_features_in_ = X.shape[1]
             if hasattr(self, "feature_names_in_"):
                 fitted.feature_names_in_ = self.feature_names_in_
             path.append(fitted._store(solution, queries, quiet_zero=True))
-        return path[::-1]
+        return path
 
     def _solutions(
         self, X: FloatArray, queries: QuerySet, Cs: Sequence[float], start: FloatArray | None = None
-    ) -> Iterator[Solution]:
-        """Solve for each C in turn, from the metric of the one before; in batches if there are many songs."""
+    ) -> list[Solution]:
+        """Solve for each C of an ascending sequence; in batches if there are many songs."""
         batch = self._batch_size(len(X))
         if batch is None:
             with RankingSolver(X, queries, self.loss, self._cut(), self.diagonal) as solver:
-                for C in Cs:
-                    solution = solver.solve(C, self.tol, self.max_rounds, start, self._report)
-                    start = solution.factor
-                    yield solution
-            return
+                return solver.solve_path(Cs, self.tol, self.max_rounds, start, self._report)
         settings = BatchSettings(batch, self.tol, self.max_rounds)
         seed = check_random_state(self.random_state).randint(2**31)
-        for C in Cs:
+        solutions = []
+        for C in reversed(Cs):
             solution = solve_in_batches(
                 X,
                 queries,
@@ -221,7 +220,8 @@ class MetricLearningToRank(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 self._report,
             )
             start = solution.factor
-            yield solution
+            solutions.append(solution)
+        return solutions[::-1]
 
     def transform(self, X: Any) -> FloatArray:
         """Project songs so that Euclidean distance is the learned one: ``X @ components_.T``.

@@ -9,12 +9,15 @@ Every call of the oracle is a *round* and adds a cutting plane. Three phases sha
 2. *bundle*: proximal steps on the model of all planes, until the predicted decrease is negligible.
 3. *certificate*: the same steps with a weaker and weaker proximal term, which adds planes where the lower bound is
    loose, until objective and bound agree to ``tol``.
+
+A path of values of C shares planes, visited metrics and bounds: a metric bounds the optimum for every C from above,
+and weighted planes do from below (:mod:`nearsong.metric.bounds`). So its metrics come first, from the smallest C up,
+and the certificates after them, from the largest C down.
 """
 
 import contextlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +26,7 @@ from scipy.optimize import OptimizeResult, minimize
 from nearsong.metric.bundle import Bundle
 from nearsong.metric.cones import Cone, DiagonalCone, PSDCone
 from nearsong.metric.coordinates import Coordinates
+from nearsong.metric.history import Callback, Round, Solution, relative_gap
 from nearsong.metric.order_feature import RankingOracle
 from nearsong.metric.queries import QuerySet
 from nearsong.types import FloatArray
@@ -32,82 +36,12 @@ _DESCENT_PATIENCE = 4  # rounds over which the decrease is measured
 _DESCENT_STALL = 3.0  # in units of tol: below this decrease the bundle takes over
 _SERIOUS_STEP_RATIO = 0.05  # share of the predicted decrease from which on a step moves the centre
 _PREDICTION_DONE = 0.5  # in units of tol: predicted decrease at which the certificate phase starts
+_MINIMISED = 0.25  # in units of tol: predicted decrease at which the next C of a path is taken on
+_LEAST_DECREASE = 1e-3  # share of the objective that the decrease from W = 0 counts as at least
 _PREDICTED_GAP_SHARE = 0.3  # share of the gap that the model should predict in the certificate phase
+_PREDICTED_GAP_SHARE_OF_PATH = 0.5  # the same on a path, whose metrics are nearer to the optimum by then
 _MU_FACTOR = 3.0  # change of mu in the certificate phase
 _MU_RANGE = 1e30  # largest ratio of mu to its first value
-
-
-class Round(NamedTuple):
-    """One oracle call of a fit.
-
-    Attributes
-    ----------
-    round : int
-        Its number, from 1.
-    phase : {"start", "descent", "bundle", "certificate", "batch"}
-    objective, best : float
-        The objective at the metric of this round, and the lowest so far; a running mean with batches.
-    lower_bound, gap : float
-        The certified lower bound and its relative distance from ``best``; NaN with batches.
-    slack : float
-        The mean slack over queries.
-    constraints : int
-        Cutting planes in the bundle.
-    rank : int
-        Rows of the factor L.
-    oracle_seconds, solver_seconds : float
-        Time of this round in the oracle, and outside it.
-    """
-
-    round: int
-    phase: str
-    objective: float
-    best: float
-    lower_bound: float
-    gap: float
-    slack: float
-    constraints: int
-    rank: int
-    oracle_seconds: float
-    solver_seconds: float
-
-
-Callback = Callable[[Round], object]
-
-
-@dataclass
-class Solution:
-    """The best metric of a fit and how it was reached.
-
-    Attributes
-    ----------
-    factor : ndarray of shape (rank, n_features), or (n_features,) for a diagonal metric
-        L with W = L'L in the user's coordinates.
-    objective, lower_bound : float
-        The objective at W and a certified lower bound of the optimum.
-    converged : bool
-        Whether the relative gap is at most ``tol``.
-    zero_up_to : float
-        The largest C for which W = 0 is optimal.
-    history : list of Round
-    """
-
-    factor: FloatArray
-    objective: float
-    lower_bound: float
-    converged: bool
-    zero_up_to: float
-    history: list[Round] = field(default_factory=list)
-
-    @property
-    def gap(self) -> float:
-        """The certified relative distance from the optimum."""
-        return relative_gap(self.objective, self.lower_bound)
-
-
-def relative_gap(objective: float, lower_bound: float) -> float:
-    """Return (objective - bound) / objective, 0 when both are 0."""
-    return (objective - lower_bound) / objective if objective > 0.0 else 0.0
 
 
 class _Stop(StopIteration):
@@ -125,6 +59,7 @@ class RankingSolver:
         self.oracle = RankingOracle(self.coordinates.transform(X), queries, loss, k, diagonal)
         self.cone: Cone = DiagonalCone() if diagonal else PSDCone()
         self.bundle = Bundle(self.cone, self.coordinates.scale)
+        self.runs: list[_Run] = []
         self._zero_gradient: FloatArray | None = None
         self._zero_slack = 0.0
 
@@ -143,13 +78,36 @@ class RankingSolver:
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise to a certified relative gap of ``tol``, or until ``max_rounds`` oracle calls."""
-        run = _Run(self, C, tol, max_rounds, callback)
-        with self.oracle.one_blas_thread(), contextlib.suppress(_Stop):
-            factor = run.begin(None if start is None else self.coordinates.factor_in(start))
-            if factor is not None:
-                run.descend(factor)
+        return self.solve_path([C], tol, max_rounds, start, callback)[0]
+
+    def solve_path(
+        self,
+        Cs: Sequence[float],
+        tol: float,
+        max_rounds: int,
+        start: FloatArray | None = None,
+        callback: Callback | None = None,
+    ) -> list[Solution]:
+        """Minimise for every C, ascending, each to a certified gap of ``tol`` or until ``max_rounds`` oracle calls.
+
+        Each metric starts from the one before, and each certificate from what larger C have shown.
+        """
+        self.runs = [_Run(self, C, tol, max_rounds, callback) for C in Cs]
+        factor = None if start is None else self.coordinates.factor_in(start)
+        with self.oracle.one_blas_thread():
+            for run in self.runs:
+                run.minimise(factor)
+            for run in reversed(self.runs):
                 run.certify()
-        return run.solution()
+        return [run.solution() for run in self.runs]
+
+
+class _State(NamedTuple):
+    """Where the bundle steps of a run were: the proximal weight, and the weighted planes as one."""
+
+    mu: float
+    loss: float
+    gradient: FloatArray
 
 
 class _Run:
@@ -163,14 +121,26 @@ class _Run:
         self.cone, self.bundle = solver.cone, solver.bundle
         self.best = np.inf
         self.best_factor: FloatArray | None = None
-        self.lower_bound = 0.0
         self.history: list[Round] = []
+        self._state: _State | None = None
+        self._stopped = False
         self._clock = time.perf_counter()
+
+    @property
+    def lower_bound(self) -> float:
+        """The certified lower bound so far."""
+        return self.bundle.known_bound(self.C)
 
     @property
     def gap(self) -> float:
         """The certified relative gap so far."""
         return relative_gap(self.best, self.lower_bound)
+
+    def offer(self, factor: FloatArray, trace: float, slack: float) -> None:
+        """Keep a metric that was visited for any C if it is the best so far for this one."""
+        objective = trace + self.C * slack
+        if objective < self.best:
+            self.best, self.best_factor = objective, factor
 
     def visit(self, factor: FloatArray, phase: str) -> tuple[float, FloatArray]:
         """Call the oracle, add its plane, and return the objective and the gradient of the slack."""
@@ -182,10 +152,12 @@ class _Run:
         self.bundle.add(plane.loss, plane.gradient)
         if self.solver._zero_gradient is None:  # the first visit of a solver is to W = 0
             self.solver._zero_gradient, self.solver._zero_slack = plane.gradient, plane.slack
+            self.bundle.lower_bound(self.C, plane.loss, plane.gradient)
         trace = float(np.vdot(self.bundle.regulariser, self.cone.from_factor(factor)))
         objective = trace + self.C * plane.slack
-        if objective < self.best:
-            self.best, self.best_factor = objective, factor.copy()
+        visited = factor.copy()
+        for run in self.solver.runs:
+            run.offer(visited, trace, plane.slack)
         now = time.perf_counter()
         record = Round(
             round=len(self.history) + 1,
@@ -203,6 +175,7 @@ class _Run:
         self._clock = now
         self.history.append(record)
         if self.callback is not None and self.callback(record):
+            self._stopped = True
             raise _Stop
         return objective, plane.gradient
 
@@ -218,7 +191,6 @@ class _Run:
         growth = self.cone.descent_factor(regulariser + C * solver._zero_gradient)
         if self.zero_up_to >= C or not np.any(growth):  # the second: C exceeds it by rounding only
             self.best = C * solver._zero_slack
-            self.lower_bound = min(C, self.zero_up_to) * solver._zero_slack
             self.best_factor = np.zeros_like(np.atleast_1d(regulariser[:1]))
             if regulariser.ndim == 1:
                 self.best_factor = np.zeros_like(regulariser)
@@ -293,34 +265,79 @@ class _Run:
             options={"maxcor": 20, "maxfun": _DESCENT_ROUNDS, "ftol": 0.0, "gtol": 0.0},
         )
 
+    def minimise(self, start: FloatArray | None) -> None:
+        """Find a metric of which the model predicts that it is about optimal."""
+        self._clock = time.perf_counter()
+        with contextlib.suppress(_Stop):
+            cold = self.best_factor is None or not np.any(self.best_factor)
+            if cold:  # nothing but zero was tried for a smaller C
+                factor = self.begin(start)
+                if factor is None:
+                    return
+                self.descend(factor)
+                self.bundle.trust_newest()
+                self.bundle.bound_of_weights(self.C)
+            loss, gradient = self.bundle.aggregate()
+            self._state = _State(self._first_mu(self._centre(), gradient), loss, gradient)
+            if not cold:
+                self._step(certify=False)
+
     def certify(self) -> None:
-        """Run bundle steps from the best point until the certified gap is closed."""
+        """Continue until the certified gap is closed."""
+        self._clock = time.perf_counter()
+        if self._stopped or self._state is None or self.gap <= self.tol:
+            return
+        if self is not self.solver.runs[-1]:
+            # Planes may have been dropped since: their sum with the weights of then is one that says as much.
+            self.bundle.add(self._state.loss, self._state.gradient)
+            self.bundle.trust_newest()
+        with contextlib.suppress(_Stop):
+            self._step(certify=True)
+
+    def _centre(self) -> FloatArray:
+        """Return the best metric so far."""
         assert self.best_factor is not None
-        centre, centre_value = self.cone.from_factor(self.best_factor), self.best
-        self.bundle.trust_newest()
-        self.lower_bound = max(self.lower_bound, self.bundle.bound_of_weights(self.C))
-        mu = first_mu = self._first_mu(centre)
-        while self.gap > self.tol:
+        return self.cone.from_factor(self.best_factor)
+
+    def _negligible(self, value: float) -> float:
+        """Return the predicted decrease from which on a metric of this objective is left as it is for a path.
+
+        It is small beside the objective, and beside what has been gained over W = 0: a loss of which little can be
+        gained has metrics of very different quality within ``tol`` of its optimum.
+        """
+        gained = max(self.C * self.solver._zero_slack - value, _LEAST_DECREASE * value)
+        return self.tol * min(_MINIMISED * value, gained)
+
+    def _step(self, certify: bool) -> None:
+        """Run bundle steps from the best point until the certified gap is closed, or no decrease is predicted."""
+        state = self._state
+        assert state is not None
+        mu = first_mu = state.mu
+        centre, centre_value = self._centre(), self.best
+        share = _PREDICTED_GAP_SHARE if len(self.solver.runs) == 1 else _PREDICTED_GAP_SHARE_OF_PATH
+        while True:
             step = self.bundle.step(self.C, mu, centre, centre_value)
-            bound = self.bundle.lower_bound(self.C, step.weighted_loss, step.weighted_gradient)
-            self.lower_bound = max(self.lower_bound, bound)
-            if self.gap <= self.tol:
-                break
+            self._state = _State(mu, step.weighted_loss, step.weighted_gradient)
+            self.bundle.lower_bound(self.C, step.weighted_loss, step.weighted_gradient)
             predicted = centre_value - step.model_value
-            certifying = predicted <= _PREDICTION_DONE * self.tol * centre_value
+            if self.gap <= self.tol if certify else predicted <= self._negligible(centre_value):
+                return
+            certifying = certify and predicted <= _PREDICTION_DONE * self.tol * centre_value
             objective, _ = self.visit(step.projection.factor, "certificate" if certifying else "bundle")
+            if certify and self.gap <= self.tol:  # a better metric, not a better bound
+                return
             ratio = (centre_value - objective) / max(predicted, 1e-300)
             promised = predicted / max(centre_value - self.lower_bound, 1e-300)
             serious = objective < centre_value and ratio > _SERIOUS_STEP_RATIO
             if serious:
                 centre, centre_value = step.projection.point, objective
-            mu = _certifying_mu(mu, promised) if certifying else _descending_mu(mu, ratio, serious)
+            mu = _certifying_mu(mu, promised, share) if certifying else _descending_mu(mu, ratio, serious)
             if not first_mu / _MU_RANGE < mu < first_mu * _MU_RANGE:
                 return  # rounding, not the proximal term, keeps the bound from closing
 
-    def _first_mu(self, centre: FloatArray) -> float:
+    def _first_mu(self, centre: FloatArray, gradient: FloatArray) -> float:
         """Return the proximal weight with which the first step moves the centre by about a third of its norm."""
-        residual = self.bundle.regulariser + self.C * self.bundle.newest_gradient
+        residual = self.bundle.regulariser + self.C * gradient
         assert self.solver._zero_gradient is not None
         growth = self.cone.descent_factor(self.bundle.regulariser + self.C * self.solver._zero_gradient)
         usual = self.cone.from_factor(self._to_half_margin(growth))
@@ -349,11 +366,11 @@ def _descending_mu(mu: float, ratio: float, serious: bool) -> float:
     return mu
 
 
-def _certifying_mu(mu: float, promised: float) -> float:
-    """Return the next proximal weight in the certificate phase, from the share of the gap that was predicted."""
-    if promised < _PREDICTED_GAP_SHARE:
+def _certifying_mu(mu: float, promised: float, share: float) -> float:
+    """Return the next proximal weight in the certificate phase, from the predicted share of the gap."""
+    if promised < share:
         return mu / _MU_FACTOR
-    if promised > 2.0 * _PREDICTED_GAP_SHARE:
+    if promised > 2.0 * share:
         return mu * _MU_FACTOR
     return mu
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nearsong.metric.history import Callback, Round, Solution
 from nearsong.metric.queries import IntArray, QuerySet
-from nearsong.metric.solver import Callback, RankingSolver, Round, Solution
+from nearsong.metric.solver import RankingSolver
 from nearsong.types import FloatArray
 
 _STEP_SIZE = 0.1  # of the factor's root mean square, falling with the square root of the round
