@@ -79,9 +79,9 @@ def test_popularity_that_ranks_better_is_said_and_what_cannot_be_told_is_hidden(
     rows_of["learned"]["unknown"]["mean"], rows_of["popularity"]["unknown"]["mean"] = 0.62, 0.71
     rows_of["learned"]["known"]["mean"], rows_of["popularity"]["known"]["mean"] = 0.8, 0.7
     model["models"].append({**model["models"][-1], "id": 99, "kind": "imported", "is_learned": True, "active": False})
-    nothing_played = cold | {"seeds": 0, "recommended": 0, "recommended_native": 0, "examples": []}
+    by_artist = cold | {"seeds": 1, "recommended": 9, "plays_known": False}  # one play here, else only artists
     page.route("**/api/v1/model", lambda route: route.fulfill(json=model))
-    page.route("**/api/v1/model/cold-start", lambda route: route.fulfill(json=nothing_played))
+    page.route("**/api/v1/model/cold-start", lambda route: route.fulfill(json=by_artist))
     page.reload()
     words = page.locator("#popularity-wins")
     expect(words).to_contain_text("better than the model for new artists (71 against 62 of 100).")
