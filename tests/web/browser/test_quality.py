@@ -87,6 +87,16 @@ def test_popularity_that_ranks_better_is_said_and_what_cannot_be_told_is_hidden(
     expect(words).to_contain_text("better than the model for new artists (71 against 62 of 100).")
     expect(words).not_to_contain_text("known songs")
     expect(page.locator("#cold-start")).to_have_count(0)  # a history of artists does not name songs
+    model["report"]["decision"] = "active"  # the model of this training was refused: its own scores count no more
+    in_use = rows_of["learned"]["unknown"] | {"mean": 0.6}
+    model["report"]["rows"] = [row for row in rows_of.values() if row["name"] != "active"]
+    model["report"]["rows"].append(rows_of["learned"] | {"name": "active", "unknown": in_use})
+    page.reload()
+    expect(words).to_contain_text("better than the model for new artists (71 against 60 of 100).")
+    in_use["mean"] = 0.8
+    page.reload()
+    expect(page.locator("#refusal")).to_be_visible()
+    expect(words).to_have_count(0)
     page.get_by_role("link", name="Settings").last.click()
     expect(page.locator("#models")).to_contain_text("Learned from listeners, imported 99")
 
