@@ -103,6 +103,22 @@ def test_a_history_of_which_nothing_is_here_says_so_with_names_and_is_removed(se
     assert len(library.listens()) == 1
 
 
+def test_a_history_of_which_hardly_anything_is_here_says_so_too_with_the_next_steps(own_server, visit, tmp_path):
+    (tmp_path / "strange.csv").write_text(ZERO + "ann,Band A0,Song 0,1\n")
+    page = visit(own_server, "#/settings")
+    page.set_input_files("#listens-file", tmp_path / "strange.csv")
+    box = page.get_by_role("dialog", name="Imported, but little matches")
+    expect(box).to_be_visible(timeout=LONG)
+    for words in (
+        "7% of 14 plays found in the library",
+        "Neu! - Hallogallo (9)",
+        "The library has 72 songs",
+        "Next: ",
+    ):
+        expect(box).to_contain_text(words)
+    expect(page.locator(".toast-good")).to_have_count(0)
+
+
 def test_a_history_that_is_removed_while_the_page_is_drawn_anew_is_gone_from_it(server, visit, tmp_path):
     library, address = server
     (tmp_path / "strange.csv").write_text(ZERO)
