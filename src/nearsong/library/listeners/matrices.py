@@ -183,7 +183,8 @@ def _has_title(names: Names | None, matched: Matched) -> npt.NDArray[np.bool_]:
     if names is None:
         return is_song
     titles = names.title if isinstance(names, TrackNameColumns) else [name.title for name in names]
-    return is_song | np.fromiter(map(bool, titles), bool, len(matched))
+    has_title: npt.NDArray[np.bool_] = np.fromiter(map(bool, titles), np.bool_, len(matched))
+    return np.logical_or(is_song, has_title)
 
 
 def _check(sources: Sequence[HistoryListens], matched: Matched) -> None:
