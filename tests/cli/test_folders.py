@@ -32,6 +32,11 @@ def test_folders_are_listed_with_their_songs(nearsong, library, styled_music, tm
     assert (empty.returncode, "Library not found" in empty.stderr or "nearsong scan" in empty.stderr) == (2, True)
 
 
+def test_status_names_the_folder(nearsong, library, styled_music):
+    lines = nearsong("status", library=library, COLUMNS="400").stdout.splitlines()
+    assert ["folder", str(styled_music)] in [line.split(maxsplit=1) for line in map(str.rstrip, lines)]
+
+
 @pytest.mark.parametrize(("typed", "left"), [("n\n", 72), ("y\n", 0)])
 def test_a_folder_is_removed_after_a_yes_that_knows_what_it_does(
     nearsong, library, styled_music, monkeypatch, typed, left

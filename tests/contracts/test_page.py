@@ -139,6 +139,18 @@ def test_a_style_sheet_loads_nothing_but_fonts_of_the_page(path):
     assert [font for font in fonts if not (STATIC / font).is_file()] == []
 
 
+def test_other_scripts_have_fonts_of_the_system_before_the_generic_ones():
+    tokens = (STATIC / "css" / "tokens.css").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"--font: ([^;]+);", tokens)
+    families = [name.strip(' "') for name in re.sub(r"\s+", " ", listed).split(",")]
+    assert families[-2:] == ["system-ui", "sans-serif"]  # where these are DejaVu Sans, all others come first
+    systems = {"Segoe UI", "Noto Sans", "Arial", "Hiragino Sans", "PingFang SC", "Malgun Gothic", "Yu Gothic UI"}
+    assert systems <= set(families)
+    scripts = ("CJK JP", "CJK SC", "CJK KR", "Arabic", "Hebrew", "Devanagari", "Thai", "Armenian", "Georgian")
+    assert {f"Noto Sans {script}" for script in scripts} <= set(families)
+    assert "DejaVu Sans" not in families
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_every_import_is_a_file(path):
     named = IMPORTS.findall(path.read_text())

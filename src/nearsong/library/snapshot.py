@@ -100,6 +100,11 @@ class Snapshot(SnapshotSongs):
         return self.histories.song_plays() if self._store.listens.histories() else {}
 
     @cached_property
+    def plays_known(self) -> bool:
+        """Whether a song without plays was never played; histories that name artists only do not tell."""
+        return bool(self.plays) and self.histories.tell_songs()
+
+    @cached_property
     def sounds(self) -> LibrarySounds:
         """The average sound of the library and examples of each sound, from one pass over all song vectors."""
         encoder_ids, encoder = self._describing
@@ -257,7 +262,7 @@ class Snapshot(SnapshotSongs):
         """Return what a first page shows a listener; see `nearsong.library.browsing.home`."""
         from nearsong.library.browsing.home import home
 
-        return home(self.recommender, self.album_browser, listener, n, at=at)
+        return home(self.recommender, self.album_browser, listener, n, at=at, plays_known=self.plays_known)
 
     def agrees(self, seed: Seed, songs: Sequence[Song]) -> list[bool | None]:
         """Return for each song whether its artist is near the seed's by listeners too; None without listeners."""

@@ -76,6 +76,31 @@ def test_every_view_counts_the_artists_that_have_a_page(client, monkeypatch):
     assert counts == [37, 37]
 
 
+def test_one_play_here_does_not_tell_what_a_history_of_artists_leaves_open(client, tmp_path):
+    library = client.service.library
+    library.remove_listens(*(history.id for history in library.listens()))
+    (tmp_path / "artists.csv").write_text("user,artist,plays\nanna,Band A0,40\nben,Band A1,30\n")
+    library.import_listens(tmp_path / "artists.csv")
+    song, other = (item["id"] for item in client.get("/api/v1/songs?limit=2").json()["items"])
+    library.play_log.record(song, "anna", at=time.time() - 600)
+    library.play_log.update_history()
+
+    def told() -> list[bool]:
+        client.service.refresh()
+        home = client.get("/api/v1/home?listener=anna").json()
+        asked = [
+            client.get(f"/api/v1/{path}").json()["plays_known"] for path in (f"songs/{other}", "model/cold-start")
+        ]
+        return [*asked, bool(home["unplayed"])]
+
+    assert told() == [False, False, False]
+    assert client.get(f"/api/v1/songs/{song}").json()["plays"] == 1
+    titles = "".join(f"anna,Band A0,{title},20\n" for title in ("Song 0", "Song 1", "Song 99"))
+    (tmp_path / "titles.csv").write_text(f"user,artist,title,plays\n{titles}ben,Band A1,Song 10,30\n")
+    library.import_listens(tmp_path / "titles.csv")
+    assert told() == [True, True, True]
+
+
 def test_the_first_page_goes_on_with_what_was_played_and_remembers_what_was_forgotten(client):
     library = client.service.library
     now, long_ago = time.time(), time.time() - 90 * 86_400

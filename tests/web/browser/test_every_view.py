@@ -1,9 +1,12 @@
 """Every view, light, dark and on a phone: no errors, no serious fault for readers who need help, nothing too wide."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
-from browsing import LONG, READY, ask, open_menu, rows, serious, too_wide
+from browsing import LONG, READY, ask, open_menu, rows, serious, too_wide, until
+from playing import hold_sound
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOUCHED = {"has_touch": True, "is_mobile": True}
@@ -15,6 +18,10 @@ MODES = {
 }
 FIRST_VIEW = 300_000
 FIRST_REQUESTS = 120
+MIN_TITLE_PIXELS = 100  # a few words, before a title is cut
+WIDTHS = """(selector) => [...document.querySelectorAll(selector)]
+  .filter((title) => title.checkVisibility())
+  .map((title) => title.getBoundingClientRect().width)"""
 NAVIGATION = "async () => (await import('/static/js/core/router.js')).VIEWS.map(({ name, hash }) => [name, hash])"
 
 
@@ -35,6 +42,62 @@ def test_every_view_is_sound_accessible_and_fits(visit, served, mode):
         faults += [f"{view}: {fault}" for fault in serious(page)]
         faults += [f"{view}: {too_wide(page)} pixels too wide"] if too_wide(page) > 0 else []
     assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("hash", "answers", "box", "ready"),
+    [
+        ("#/library", "**/api/v1/songs?*", ".skeleton-rows", READY["library"]),
+        ("#/library/albums", "**/api/v1/albums?*", ".skeleton-cards", READY["albums"]),
+        ("#/", "**/api/v1/home*", ".skeleton-cards", READY["home"]),
+    ],
+)
+def test_while_a_list_loads_its_outlines_are_there(visit, served, hash, answers, box, ready):
+    page, held, is_let_go = visit.blank(served), [], False
+    page.route(answers, lambda route: route.continue_() if is_let_go else held.append(route))
+    page.goto(f"{served}/{hash}")
+    expect(page.locator(f"{box} .skeleton").first).to_be_visible()
+    expect(page.locator(ready)).to_have_count(0)
+    until(page, lambda: held)
+    is_let_go = True
+    for route in held:
+        route.continue_()
+    expect(page.locator(ready).first).to_be_visible()
+    expect(page.locator(".skeletons")).to_have_count(0)
+
+
+def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
+    page = visit.blank(served, viewport={"width": 1024, "height": 768})
+
+    def lengthen(route) -> None:
+        answer = route.fetch()
+        text = (
+            answer.text()
+            .replace('"Song ', '"A title that has many words, Song ')
+            .replace('"First"', f'"{"First " * 9}"')
+        )
+        route.fulfill(response=answer, body=text)
+
+    page.route(re.compile("/api/v1/(songs|albums|playlists/draft)"), lengthen)
+    hold_sound(page)
+    page.goto(f"{served}/#/playlists")
+    page.get_by_role("combobox", name="Add a seed").fill("song 31")
+    page.get_by_role("option").first.click()
+    expect(rows(page, "#draft-songs")).to_have_count(25)
+    rows(page, "#draft-songs").first.locator(".row-play").click()
+    views = {
+        "playlists": "#draft-songs .row-title",
+        "library": "#songs .row-title",
+        "library/albums": "#albums .tile-name",
+    }
+    for opened in (False, True):
+        if opened:
+            page.locator("#queue-toggle").click()
+            expect(page.locator(".queue-row").first).to_be_visible()
+        for hash, titles in views.items():
+            page.evaluate("(hash) => { location.hash = `#/${hash}`; }", hash)
+            expect(page.locator(titles).first).to_be_visible()
+            assert min(page.evaluate(WIDTHS, titles)) >= MIN_TITLE_PIXELS, (hash, opened)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark", "phone"])

@@ -156,6 +156,63 @@ def test_a_radio_follows_hearts_and_skips_and_survives_a_reload(long_server, vis
     expect(page.locator("#stop-radio")).to_have_count(0)
 
 
+def radio_of_long_songs(page: Page) -> list[str]:
+    """Start a radio from a long song, the only one that sounds, and hear a little; return what is queued after it."""
+    row = rows(page).first
+    expect(row.locator(".row-title")).to_have_text("Long 1")
+    hold_sound(page, but=int(row.get_attribute("data-song-id")))
+    open_menu(row)
+    page.get_by_role("menuitem", name="Start radio").click()
+    page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row")).to_have_count(4)
+    played(page, 0.2)
+    return queued(page)[1:]
+
+
+def wait_for_ever(page: Page) -> None:
+    """Take away the limit of time of a radio that chooses, which a busy machine may not keep."""
+    page.evaluate(
+        """() => {
+          const later = window.setTimeout;
+          window.setTimeout = (run, wait, ...more) => (wait === 1500 ? 0 : later(run, wait, ...more));
+        }"""
+    )
+
+
+def test_the_song_after_a_skip_is_chosen_by_the_skip(long_server, visit):
+    page = visit(long_server, "#/library?search=long%201")
+    before = radio_of_long_songs(page)
+    wait_for_ever(page)
+    held = []
+    page.route("**/api/v1/radio", lambda route: held.append(route))
+    page.locator("#next").click()
+    until(page, lambda: held)
+    expect(page.locator("#next")).to_have_attribute("aria-busy", "true")
+    expect(page.locator("#player-title")).to_have_text("Long 1")
+    asked = held[0].request.post_data_json
+    assert asked["heard"][-1]["reaction"] == "skipped"
+    chosen = next(one for one in ask(long_server, "/songs")["items"] if one["title"] not in [*before, "Long 1"])
+    answer = httpx.post(f"{long_server}/api/v1/radio", json=asked, timeout=60).json()
+    held[0].fulfill(json=answer | {"songs": [answer["songs"][0] | {"song": chosen}]})
+    expect(page.locator("#player-title")).to_have_text(chosen["title"])
+    expect(page.locator("#next")).to_have_attribute("aria-busy", "false")
+
+
+def test_a_skip_does_not_wait_long_and_pressed_twice_it_does_not_wait(long_server, visit):
+    page = visit(long_server, "#/library?search=long%201")
+    first, *_ = radio_of_long_songs(page)
+    page.route("**/api/v1/radio", lambda _route: None)  # it never answers
+    page.locator("#next").click()
+    expect(page.locator("#player-title")).to_have_text(first)
+    page.locator("#previous").click()
+    expect(page.locator("#player-title")).to_have_text("Long 1")
+    played(page, 0.2)
+    wait_for_ever(page)
+    for _ in range(2):
+        page.locator("#next").click()
+    expect(page.locator("#player-title")).to_have_text(first)
+
+
 def test_a_radio_starts_from_a_playlist_and_says_what_is_not_there(own_server, visit):
     page = visit(own_server, allow=("404",))
     expect(rows(page)).to_have_count(50)

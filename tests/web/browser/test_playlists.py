@@ -207,6 +207,16 @@ def test_an_exported_m3u8_has_the_files_in_the_order_shown(made, served, tmp_pat
     assert [name.split(" - ")[1] for name in named] == titles(rows(made, LIST))
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"), [("M3U8, for most players", "/away/One.flac"), ("PLS", "File1=s3://away/One.flac")]
+)
+def test_an_export_whose_paths_are_absolute_says_so(made, tmp_path, kind, line):
+    made.route("**/api/v1/playlists/export", lambda route: route.fulfill(body=f"#EXTM3U\nTitle1=/One\n{line}\n"))
+    export(made, kind, tmp_path)
+    expect(made.get_by_text("the file has absolute paths: it is for this machine only.")).to_be_visible()
+    expect(made.get_by_text("Put the file into your music folder")).to_have_count(0)
+
+
 def test_an_exported_jspf_has_the_songs_in_the_order_shown(made, tmp_path):
     path = export(made, "JSPF", tmp_path)
     assert path.suffix == ".jspf"

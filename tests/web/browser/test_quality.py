@@ -79,14 +79,24 @@ def test_popularity_that_ranks_better_is_said_and_what_cannot_be_told_is_hidden(
     rows_of["learned"]["unknown"]["mean"], rows_of["popularity"]["unknown"]["mean"] = 0.62, 0.71
     rows_of["learned"]["known"]["mean"], rows_of["popularity"]["known"]["mean"] = 0.8, 0.7
     model["models"].append({**model["models"][-1], "id": 99, "kind": "imported", "is_learned": True, "active": False})
-    nothing_played = cold | {"seeds": 0, "recommended": 0, "recommended_native": 0, "examples": []}
+    by_artist = cold | {"seeds": 1, "recommended": 9, "plays_known": False}  # one play here, else only artists
     page.route("**/api/v1/model", lambda route: route.fulfill(json=model))
-    page.route("**/api/v1/model/cold-start", lambda route: route.fulfill(json=nothing_played))
+    page.route("**/api/v1/model/cold-start", lambda route: route.fulfill(json=by_artist))
     page.reload()
     words = page.locator("#popularity-wins")
     expect(words).to_contain_text("better than the model for new artists (71 against 62 of 100).")
     expect(words).not_to_contain_text("known songs")
     expect(page.locator("#cold-start")).to_have_count(0)  # a history of artists does not name songs
+    model["report"]["decision"] = "active"  # the model of this training was refused: its own scores count no more
+    in_use = rows_of["learned"]["unknown"] | {"mean": 0.6}
+    model["report"]["rows"] = [row for row in rows_of.values() if row["name"] != "active"]
+    model["report"]["rows"].append(rows_of["learned"] | {"name": "active", "unknown": in_use})
+    page.reload()
+    expect(words).to_contain_text("better than the model for new artists (71 against 60 of 100).")
+    in_use["mean"] = 0.8
+    page.reload()
+    expect(page.locator("#refusal")).to_be_visible()
+    expect(words).to_have_count(0)
     page.get_by_role("link", name="Settings").last.click()
     expect(page.locator("#models")).to_contain_text("Learned from listeners, imported 99")
 

@@ -103,6 +103,22 @@ def test_a_history_of_which_nothing_is_here_says_so_with_names_and_is_removed(se
     assert len(library.listens()) == 1
 
 
+def test_a_history_of_which_hardly_anything_is_here_says_so_too_with_the_next_steps(own_server, visit, tmp_path):
+    (tmp_path / "strange.csv").write_text(ZERO + "ann,Band A0,Song 0,1\n")
+    page = visit(own_server, "#/settings")
+    page.set_input_files("#listens-file", tmp_path / "strange.csv")
+    box = page.get_by_role("dialog", name="Imported, but little matches")
+    expect(box).to_be_visible(timeout=LONG)
+    for words in (
+        "7% of 14 plays found in the library",
+        "Neu! - Hallogallo (9)",
+        "The library has 72 songs",
+        "Next: ",
+    ):
+        expect(box).to_contain_text(words)
+    expect(page.locator(".toast-good")).to_have_count(0)
+
+
 def test_a_history_that_is_removed_while_the_page_is_drawn_anew_is_gone_from_it(server, visit, tmp_path):
     library, address = server
     (tmp_path / "strange.csv").write_text(ZERO)
@@ -164,6 +180,42 @@ def test_the_schedule_is_saved_or_discarded_and_says_what_was_done(server, visit
     expect(page.locator("#automation-words")).to_contain_text("Off: it neither scans nor trains by itself.")
     expect(plays).to_be_hidden()
     expect(page.locator("#settings-phone")).to_contain_text("Only this computer can reach nearsong.")
+
+
+def test_a_file_that_cannot_be_read_is_listed_with_its_reason(own_server, visit, tmp_path):
+    broken = tmp_path / "music" / "Broken.flac"
+    broken.parent.mkdir()
+    broken.write_text("no music at all")
+    with Library.open(tmp_path / "library.sqlite") as library:
+        library.scan(broken.parent, workers=1)
+        ((path, reason),) = library.unreadable()
+    page = visit(own_server, "#/settings?section=files")
+    files = page.locator("#files-unreadable")
+    expect(files.locator("summary")).to_have_text("1 file could not be read")
+    expect(files.locator("li")).to_have_count(1)
+    expect(files.locator(".settings-path")).to_have_text(path)
+    assert path == str(broken)
+    why = files.locator("li p").last.inner_text()
+    assert len(why) > 5
+    assert reason.endswith(why[1:])
+    expect(page.get_by_role("button", name="Try them again")).to_be_visible()
+
+
+def test_where_the_service_has_a_network_address_a_code_has_it(trained, serving, visit, monkeypatch):
+    monkeypatch.setattr("nearsong.web.api.settings.connection._network_address", lambda: "192.0.2.7")
+    token = "correct-horse-battery-staple-4242"
+    with serving(trained, host="0.0.0.0", token=token) as address:
+        page = visit(address, "#/settings", allow=("401",))
+        page.locator("#token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("link", name="Settings").click()
+        found = httpx.get(f"{address}/api/v1/connection", headers={"Authorization": f"Bearer {token}"}).json()
+        assert found["address"].startswith("http://192.0.2.7:")
+        code = page.get_by_role("img", name=f"QR code of {found['address']}")
+        expect(code).to_be_visible()
+        until(page, lambda: code.evaluate("(picture) => picture.naturalWidth") > 0)
+        expect(page.locator("#settings-phone")).to_contain_text(found["address"])
+        page.context.close()
 
 
 def test_a_listener_sees_only_what_is_theirs_and_a_section_that_fails_can_be_loaded_again(server, visit):

@@ -56,7 +56,13 @@ class Home:
 
 
 def home(
-    recommender: Recommender, albums: AlbumBrowser, listener: str, n: int = 12, *, at: float | None = None
+    recommender: Recommender,
+    albums: AlbumBrowser,
+    listener: str,
+    n: int = 12,
+    *,
+    at: float | None = None,
+    plays_known: bool = True,
 ) -> Home:
     """Return what a first page shows.
 
@@ -70,6 +76,8 @@ def home(
         Albums or songs of each list at most.
     at : float, optional
         Now, in seconds since 1970.
+    plays_known : bool, default=True
+        Whether a song without plays was never played; if nobody can tell, ``unplayed`` is empty.
     """
     check_count(n, "n")
     name = checked_listener(listener)
@@ -79,8 +87,9 @@ def home(
     unplayed: list[Recommendation] = []
     near: list[Recommendation] = []
     if (known.weights > 0).any():
-        never = recommended(fit, name, n, Filters(fewer_plays=_ANY_PLAY)).songs
-        unplayed = [one for one in never if one.is_near]
+        if plays_known:
+            never = recommended(fit, name, n, Filters(fewer_plays=_ANY_PLAY)).songs
+            unplayed = [one for one in never if one.is_near]
         shown = {one.song.id for one in unplayed}
         found = recommended(fit, name, 2 * n, Filters()).songs
         near = [one for one in found if one.song.id not in shown][:n]

@@ -22,6 +22,9 @@ from nearsong.library.store import PLAYED, History, ListenColumns, Store
 from nearsong.listens.records import Action, TrackName
 from nearsong.names import visible_name
 
+MIN_TITLED_SHARE = 0.5
+"""Below this share of matched plays that name a title, a song without plays may have been played often."""
+
 N_COMMON_ARTISTS = 5
 """Artists of the library that a report names."""
 
@@ -150,6 +153,10 @@ class Histories:
         """Return how often each song was played, by id; a listen in two histories counts once."""
         counts = self.listening().song_play_counts
         return {self.songs[row].id: float(counts[row]) for row in np.flatnonzero(counts)}
+
+    def tell_songs(self) -> bool:
+        """Return whether enough of the matched plays name titles to tell which songs were never played."""
+        return self.listening().titled_share >= MIN_TITLED_SHARE
 
     def song_ids(self, tracks: Sequence[TrackName]) -> list[int | None]:
         """Return the id of the song that each track name means; None if there is none."""

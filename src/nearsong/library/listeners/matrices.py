@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, joined, portions
-from nearsong.library.listeners.matching import Matched
+from nearsong.library.listeners.matching import Matched, TrackNameColumns
 from nearsong.library.listeners.same_track import Names, named_tracks
 from nearsong.library.listeners.thresholds import KindPlays, Listening, listening_of
 from nearsong.validation import check_choice, check_positive
@@ -95,7 +95,7 @@ def build_listening(
     given = [source for source in sources if len(source)]
     _check(given, matched)
     plan = _plan(given, listeners)
-    counts = _PlayCounts(matched, n_artists, n_songs, outside)
+    counts = _PlayCounts(matched, n_artists, n_songs, outside, names)
     tracks_of = partial(named_tracks, matched, names)
     people = [source for source in given if source.kind != "playlists"]
     playlists = [source for source in given if source.kind == "playlists"]
@@ -118,6 +118,7 @@ def build_listening(
         counts.of_nobody(),
         min_plays,
         song_counts=counts.of_songs_and_copies(),
+        titled_share=counts.titled_share,
         people=plan.people,
         gap_minutes=gap_minutes,
     )
@@ -126,12 +127,21 @@ def build_listening(
 class _PlayCounts:
     """Accumulates plays per listener and artist, per listener and song, and in total per song."""
 
-    def __init__(self, matched: Matched, n_artists: int, n_songs: int, outside: npt.NDArray[np.int64] | None) -> None:
+    def __init__(
+        self,
+        matched: Matched,
+        n_artists: int,
+        n_songs: int,
+        outside: npt.NDArray[np.int64] | None,
+        names: Names | None,
+    ) -> None:
         self._matched, self._n_artists, self._n_songs = matched, n_artists, n_songs
         self._outside = np.full(len(matched), -1, np.int64) if outside is None else outside
         self.n_outside = int(self._outside.max(initial=-1)) + 1
         self._same_as = np.arange(n_songs) if matched.same_as is None else matched.same_as
         self._of_songs = np.zeros(n_songs)
+        self._has_title = _has_title(names, matched)
+        self._n_matched = self._n_titled = 0.0
         self.blocks: dict[str, list[KindPlays]] = {"users": [], "sessions": [], "playlists": []}
 
     def add(self, kind: str, listener: npt.NDArray[np.integer], rows: ListenRows, n: int) -> None:
@@ -147,16 +157,34 @@ class _PlayCounts:
         return KindPlays(*(sp.csr_array(np.empty((0, n), np.float32)) for n in widths))
 
     def add_songs(self, rows: ListenRows) -> None:
-        """Add to the total plays of songs."""
+        """Add to the total plays of songs, and to those that name a title."""
         song = self._matched.song[rows.name]
         is_matched = song >= 0
+        is_known = is_matched | (self._matched.artist[rows.name] >= 0)
+        self._n_matched += float(rows.plays[is_known].sum(dtype=np.float64))
+        self._n_titled += float(rows.plays[is_known & self._has_title[rows.name]].sum(dtype=np.float64))
         self._of_songs += np.bincount(song[is_matched], weights=rows.plays[is_matched], minlength=self._n_songs)
+
+    @property
+    def titled_share(self) -> float:
+        """The share of matched plays that name a title; 0 without any."""
+        return self._n_titled / self._n_matched if self._n_matched else 0.0
 
     def of_songs_and_copies(self) -> npt.NDArray[np.float64]:
         """Return the total plays of each song, including its copies."""
         totals = np.zeros(self._n_songs)
         np.add.at(totals, self._same_as, self._of_songs)
         return totals[self._same_as]
+
+
+def _has_title(names: Names | None, matched: Matched) -> npt.NDArray[np.bool_]:
+    """Return which names are of a song, (n_names,): they match one or have a title."""
+    is_song = matched.song >= 0
+    if names is None:
+        return is_song
+    titles = names.title if isinstance(names, TrackNameColumns) else [name.title for name in names]
+    has_title: npt.NDArray[np.bool_] = np.fromiter(map(bool, titles), np.bool_, len(matched))
+    return np.logical_or(is_song, has_title)
 
 
 def _check(sources: Sequence[HistoryListens], matched: Matched) -> None:

@@ -43,6 +43,8 @@ class Listening:
         Plays that make a user a listener of "artists" and of "songs".
     song_play_counts : ndarray of float64 and shape (n_songs,)
         Total plays of each song, including its copies (`Matched.same_as`); a playlist entry counts as one play.
+    titled_share : float
+        The share of the plays of the library's artists that name a title; 0 without any.
     all_plays : csr_array of bool and shape (n_all_listeners, n_artists + n_outside)
         The library's artists in their order, then artists outside it with `MIN_OUTSIDE_LISTENERS` or more; also
         listeners who play nothing of the library.
@@ -57,6 +59,7 @@ class Listening:
     how: str
     min_plays: dict[str, float]
     song_play_counts: npt.NDArray[np.float64]
+    titled_share: float
     all_plays: sp.csr_array
     all_artists: npt.NDArray[np.int64]
 
@@ -67,6 +70,7 @@ def listening_of(
     min_plays: float | None,
     *,
     song_counts: npt.NDArray[np.float64],
+    titled_share: float,
     people: int,
     gap_minutes: float,
 ) -> Listening:
@@ -82,6 +86,8 @@ def listening_of(
         As for :func:`nearsong.library.listeners.matrices.build_listening`.
     song_counts : array of shape (n_songs,)
         Plays of each song.
+    titled_share : float
+        The share of matched plays that name a title.
     people : int
         Users with timed events.
     gap_minutes : float
@@ -113,6 +119,7 @@ def listening_of(
         how=_how(listeners, thresholds, people, gap_minutes),
         min_plays=thresholds,
         song_play_counts=song_counts,
+        titled_share=titled_share,
         all_plays=all_plays,
         all_artists=all_artists,
     )

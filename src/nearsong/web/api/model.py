@@ -81,7 +81,8 @@ def cold_start(
     snapshot = service.snapshot
     with service.concurrency.slot():
         result = snapshot.cold_start(n)
-    return Json({**vars(result), "examples": [song_json(song, snapshot.plays) for song in result.examples]})
+    examples = [song_json(song, snapshot.plays) for song in result.examples]
+    return Json({**vars(result), "examples": examples, "plays_known": snapshot.plays_known})
 
 
 def _stored(row: ModelRow, active: int | None) -> StoredModel:

@@ -105,7 +105,7 @@ def _details(service: Service, song_id: int) -> Response:
     return Json(
         {
             **song_json(record, snapshot.plays),
-            "plays_known": bool(snapshot.plays),
+            "plays_known": snapshot.plays_known,
             "path": record.path,
             "recording_mbid": record.recording_mbid,
             "size": size_of(record),

@@ -17,6 +17,11 @@ DialPosition = Annotated[
 ]
 
 
+_PLAYS_KNOWN = (
+    "Whether most plays of the library's artists name titles; without, nobody knows which songs were never played."
+)
+
+
 class Strict(BaseModel):
     """A request body; unknown fields and values of other types are errors."""
 
@@ -38,7 +43,7 @@ class SongOut(_ListedFields):  # type: ignore[misc]  # the fields of the tags, f
 class SongDetail(SongOut):
     """A song and its file."""
 
-    plays_known: bool = Field(description="Whether histories name songs; without, nobody knows which were played.")
+    plays_known: bool = Field(description=_PLAYS_KNOWN)
     path: str
     recording_mbid: str
     size: int | None = Field(description="Bytes; null if the file is missing.")
@@ -281,6 +286,7 @@ class ColdStartOut(BaseModel):
     recommended: int = Field(description="Never-played songs among them, by the active model.")
     recommended_native: int = Field(description="The same by sound alone.")
     examples: list[SongOut] = Field(description="The never-played songs recommended most often.")
+    plays_known: bool = Field(description=_PLAYS_KNOWN)
 
 
 class JobOut(BaseModel):

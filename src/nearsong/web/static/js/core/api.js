@@ -10,6 +10,7 @@
 //   songUrl.audio(id), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
+//   isUp() -> promise of the same, asked now; whenUp(run): now, or when it is back
 //   An AbortError is passed on: isAbort(error).
 
 import { forget } from "./storage.js";
@@ -134,6 +135,24 @@ export const post = async (path, body = {}, { params, signal } = {}) =>
   json(await send("POST", path, { params, body, signal }));
 export const put = async (path, body = {}) => json(await send("PUT", path, { body }));
 export const del = async (path) => json(await send("DELETE", path));
+
+/** Whether the service responds. */
+export const isUp = () =>
+  get("/health").then(
+    () => true,
+    () => link.up,
+  );
+
+/** Run something when the service responds: at once, or when it is back. */
+export function whenUp(run) {
+  const look = () => {
+    if (!link.up) return;
+    link.removeEventListener("change", look);
+    run();
+  };
+  link.addEventListener("change", look);
+  look();
+}
 
 export async function download(path, body, { method = "POST" } = {}) {
   const answer = await send(method, path, { body });

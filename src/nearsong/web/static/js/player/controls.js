@@ -46,6 +46,7 @@ export function transport({ prefix = "" } = {}) {
   const draw = () => {
     swap(toggle, player.playing ? "pause" : "play", player.playing ? "Pause" : "Play");
     next.disabled = !player.hasNext;
+    next.setAttribute("aria-busy", String(player.leaving));
     shuffle.setAttribute("aria-pressed", String(player.shuffle));
     repeat.classList.toggle("is-on", player.repeat !== "off");
     swap(repeat, player.repeat === "one" ? "repeat-one" : "repeat", REPEAT_WORDS[player.repeat]);

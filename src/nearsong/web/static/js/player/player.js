@@ -15,18 +15,21 @@
 //   player.toggle(), .pause(), .next(), .previous(), .seek(seconds), .jump(index)
 //   player.remove(index), .move(from, to), .clearNext()
 //   player.current (song or null), .queue, .index, .from, .more, .playing, .position, .duration, .buffered
-//   player.shuffle, .repeat ("off", "all", "one"), .volume (0..1), .muted, .stopAfter (stops after this song)
+//   player.shuffle, .repeat ("off", "all", "one"), .volume (0..1), .muted, .stopAfter (stops after this song),
+//   .leaving (the song was left, and the next one is being chosen)
 //   player.dim: 0..1, how much of the volume a sleep timer leaves
 //   events on player: "change" (song, queue, playing, volume), "time" (position, duration, buffered),
 //   "listened" (detail {song, seconds}: half of a song or four minutes of it were played),
-//   "skipped" (detail {song, seconds}: left by next() before half of it and 30 seconds were played),
+//   "skipped" (detail {song, seconds, waitFor}: left by next() before half of it and 30 seconds were played; the next
+//   song starts after a promise that waitFor is given, at most a moment later),
 //   "replaced" (detail: snapshot of the queue that play() or branch() has replaced),
 //   "stopped" (it stopped after the song, as stopAfter had it)
 //   isCurrent(song) -> whether it is the current song.
 //
 // A song is as in the API (id, title, artist, ...). An uploaded file has `src`, a blob: address, to play from.
 
-import { get, link } from "../core/api.js";
+import { isUp, whenUp } from "../core/api.js";
+import { BriefWait } from "../core/brief_wait.js";
 import { apart, titleOf } from "../core/format.js";
 import { preferences } from "../core/preferences.js";
 import { say } from "../core/toasts.js";
@@ -42,6 +45,7 @@ class Player extends EventTarget {
   from = null; // {label, href} of what is played
   #engine = new Engine();
   #order = new Order();
+  #leaving = new BriefWait(); // for the choice of the next song
   #failures = 0;
   #hush = () => {}; // closes the last error message
   #more = null; // loads the rest of a long list
@@ -86,7 +90,10 @@ class Player extends EventTarget {
     return this.#more;
   }
   get playing() {
-    return this.#engine.playing;
+    return this.#engine.playing || this.leaving;
+  }
+  get leaving() {
+    return this.#leaving.on;
   }
   get position() {
     return this.#engine.deck.position;
@@ -179,6 +186,7 @@ class Player extends EventTarget {
   }
 
   restore({ songs, index, position = 0, plain = null, byHand = [], shuffle, repeat, from = null, more = null }) {
+    this.#leaving.cancel();
     this.#order.shuffle = Boolean(shuffle);
     this.#order.repeat = REPEATS.includes(repeat) ? repeat : "off";
     this.#order.restore(songs, index, plain);
@@ -218,22 +226,29 @@ class Player extends EventTarget {
 
   toggle() {
     if (!this.current) return;
+    if (this.leaving) return this.pause();
     if (!this.#engine.wanted) this.#failures = 0;
     if (this.#engine.deck.audio.paused) this.#engine.start();
     else this.pause();
   }
 
   pause() {
+    this.#leaving.end();
     this.#engine.pause();
   }
 
   next() {
-    const to = this.#order.after();
-    if (to < 0) return;
+    if (this.#leaving.end() || !this.hasNext) return;
     const song = this.current;
     const seconds = this.#engine.deck.meter.earlySeconds;
-    this.#load(to);
-    if (seconds !== null) this.#send("skipped", { song, seconds });
+    const choices = [];
+    const waitFor = (choice) => choices.push(choice);
+    if (seconds !== null) this.#send("skipped", { song, seconds, waitFor });
+    const goOn = () => (this.hasNext ? this.#load(this.#order.after()) : this.#engine.start());
+    if (!choices.length) return goOn();
+    this.#engine.pause(); // the song is silent at once
+    this.#leaving.begin(choices, goOn);
+    this.#tell();
   }
 
   previous() {
@@ -275,6 +290,7 @@ class Player extends EventTarget {
   }
 
   #load(index) {
+    this.#leaving.cancel();
     this.#order.index = index;
     this.#engine.play(this.current);
     this.#tell();
@@ -338,19 +354,15 @@ class Player extends EventTarget {
     const at = this.position;
     const { deck } = this.#engine;
     if (!song || !deck.audio.error || !this.#engine.wanted) return;
-    if (!song.src && !(await answers())) return this.#waitFor(song, at);
+    if (!song.src && !(await isUp())) return this.#waitFor(song, at);
     if (song !== this.current || !this.#engine.wanted) return; // the user did something else meanwhile
     this.#failures += 1;
     const more = this.index + 1 < this.queue.length && this.#failures < MAX_FAILURES;
     const reason = song.src ? "the browser does not support its format." : "the file is missing or cannot be read.";
     const enough = `${MAX_FAILURES} songs in a row cannot be played. Check that the music files are available.`;
     this.#hush(); // one message at a time
-    this.#hush = say(
-      this.#failures >= MAX_FAILURES
-        ? enough
-        : `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Skipping to the next song." : ""}`,
-      { kind: "bad" },
-    );
+    const one = `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Skipping to the next song." : ""}`;
+    this.#hush = say(this.#failures >= MAX_FAILURES ? enough : one, { kind: "bad" });
     if (more) this.#load(this.index + 1);
     else this.pause();
     this.#tell();
@@ -361,15 +373,11 @@ class Player extends EventTarget {
     if (song !== this.current) return;
     this.pause();
     this.#tell();
-    const goOn = () => {
-      if (!link.up) return;
-      link.removeEventListener("change", goOn);
+    whenUp(() => {
       if (song !== this.current || this.#engine.wanted) return;
       this.#engine.start();
       this.#engine.deck.audio.currentTime = at;
-    };
-    link.addEventListener("change", goOn);
-    goOn(); // if it is back already
+    });
   }
 
   #send(name, detail) {
@@ -381,13 +389,6 @@ class Player extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 }
-
-/** Whether the service responds. */
-const answers = () =>
-  get("/health").then(
-    () => true,
-    () => link.up,
-  );
 
 export const player = new Player();
 

@@ -106,6 +106,11 @@ class Radio {
     this.#keep();
   }
 
+  /** The current song is left: the next one waits for the choice. */
+  skip({ song, waitFor }) {
+    if (this.on) waitFor(this.react(song, "skipped"));
+  }
+
   /** What the listener did with a song; what comes next is chosen again. */
   async react(song, reaction) {
     const heard = this.#run?.heard.findLast((one) => one.song_id === song.id);
@@ -119,21 +124,24 @@ class Radio {
   async #chooseAgain() {
     const run = this.#run;
     if (!run) return;
+    const song = player.current;
     const others = () => player.queue.slice(player.index + 1).filter((one) => !run.own.has(one.id));
     const fresh = await this.#ask(run, others()).catch(() => null); // what was queued before still plays
-    if (fresh && this.#run === run) player.setNext([...others(), ...fresh]);
+    if (!fresh || this.#run !== run) return;
+    if (player.current !== song) await this.#chooseAgain(); // the choice came too late for that song
+    else player.setNext([...others(), ...fresh]);
   }
 
   async #next(run) {
     try {
-      return await this.#ask(run, player.queue.slice(player.index + 1));
+      return (await this.#ask(run, player.queue.slice(player.index + 1))) ?? [];
     } catch (error) {
       if (!isAbort(error) && error.status) sayError(error);
       throw error;
     }
   }
 
-  /** The songs after those in `queued`; none if a later request was sent meanwhile. */
+  /** The songs after those in `queued`; null if a later request was sent meanwhile. */
   async #ask(run, queued) {
     const turn = (this.#turn += 1);
     const ahead = queued.filter((song) => !song.src).map((song) => ({ song_id: song.id, reaction: "played" }));
@@ -145,7 +153,7 @@ class Radio {
       surprise: this.surprise,
       shuffle: run.shuffle,
     });
-    if (turn !== this.#turn) return [];
+    if (turn !== this.#turn) return null;
     const next = songs.map((one) => one.song);
     for (const song of next) run.own.add(song.id);
     if (this.#run === run) this.#keep();
@@ -186,6 +194,6 @@ export async function startRadio({ songs, artist, album, playlist, label }) {
 export function rememberRadio() {
   radio.restore();
   player.addEventListener("change", () => radio.watch());
-  player.addEventListener("skipped", ({ detail }) => radio.react(detail.song, "skipped"));
+  player.addEventListener("skipped", ({ detail }) => radio.skip(detail));
   hearts.addEventListener("told", ({ detail }) => radio.react(detail.song, detail.reaction));
 }

@@ -16,6 +16,7 @@ import { emptyLibrary } from "./library/empty.js";
 
 const IDLE_MILLISECONDS = 350; // without a change before the playlist is generated again
 const RELATIVE = ["m3u8", "pls"]; // formats whose paths can be relative to the music folder
+const ABSOLUTE = /^(?:File\d+=)?(?:\/|[a-z][a-z0-9+.-]*:\/\/)/im; // a line with such a path
 const DIALS = ["length", "artist_gap", "diversity", "drift", "adventurousness"];
 const MAKE_ANEW = "Make another one from songs and settings";
 const SETTINGS = ["mode", "seeds", "from", "to", "filters", ...DIALS]; // what a generated playlist depends on
@@ -265,7 +266,11 @@ async function exportAs(format, paths = "relative") {
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     if (RELATIVE.includes(format) && paths === "relative")
-      say("Put the file into your music folder, here or on a phone: its paths begin there.");
+      say(
+        ABSOLUTE.test(await file.blob.text())
+          ? "Some songs are outside the scanned folders, so the file has absolute paths: it is for this machine only."
+          : "Put the file into your music folder, here or on a phone: its paths begin there.",
+      );
   } catch (error) {
     sayError(error);
   }

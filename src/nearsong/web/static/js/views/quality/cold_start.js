@@ -26,7 +26,7 @@ export function coldBox(signal, kind) {
   };
   get("/model/cold-start", {}, { signal }).then(
     (cold) => {
-      if (!cold.seeds) return box.remove(); // a history of artists tells nothing about songs
+      if (!cold.plays_known) return box.remove(); // a history of artists tells nothing about songs
       fill(
         h("p", { id: "cold-sentence" }, coldStart(cold)),
         cold.never_played > 0 && bars(cold, kind),

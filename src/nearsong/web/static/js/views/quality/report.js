@@ -20,7 +20,8 @@ const MEASURED = [
 ];
 
 export function hero(report, model) {
-  const main = headline(report, model.active?.kind ?? "learned");
+  const kind = model.active?.kind ?? "learned";
+  const main = headline(report, kind);
   const refused = decision(report);
   const warning =
     refused &&
@@ -31,7 +32,7 @@ export function hero(report, model) {
       h("div", { class: "stack" }, h("p", {}, refused), advice(report)),
     );
   if (!main) return h("section", { class: "quality-hero" }, warning);
-  const popular = popularityWins(report);
+  const popular = popularityWins(report, kind);
   return h(
     "section",
     { class: "quality-hero", "aria-label": "Result" },

@@ -35,10 +35,15 @@ export const MEANINGS = {
 const hundred = (share) => Math.round(100 * share);
 const of = (report, name, panel) => report.rows.find((row) => row.name === name)?.[panel] ?? null;
 
+/** The row of the model in use, of this kind: a training whose model was refused has measured that one as "active". */
+function rowInUse(report, kind) {
+  const inUse = report.decision === "active" && of(report, "active", "known") ? "active" : kind;
+  return inUse === "native" || of(report, inUse, "known") ? inUse : "learned";
+}
+
 /** {big, title, more} of a report with scores, or null. */
 export function headline(report, kind) {
-  const inUse = report.decision === "active" && of(report, "active", "known") ? "active" : kind;
-  const name = inUse === "native" ? "native" : of(report, inUse, "known") ? inUse : "learned";
+  const name = rowInUse(report, kind);
   const score = of(report, name, "known") ?? of(report, "native", "known");
   if (!score) return null;
   const native = of(report, "native", "known");
@@ -53,14 +58,15 @@ export function headline(report, kind) {
   return { big: hundred(score.mean), title, more: more.filter(Boolean).join(" ") };
 }
 
-/** A sentence where popularity ranks better than the model, or as well; "" where it does not. */
-export function popularityWins(report) {
+/** A sentence where popularity ranks better than the model in use; "" where it does not. */
+export function popularityWins(report, kind) {
   if (!["learned", "active"].includes(report.decision)) return ""; // sound alone is in use
+  const name = rowInUse(report, kind);
   const won = [
     ["known", "for known songs"],
     ["unknown", "for new artists"],
   ].filter(([panel]) => {
-    const model = of(report, "learned", panel);
+    const model = of(report, name, panel);
     const popular = of(report, "popularity", panel);
     return model && popular && hundred(popular.mean) > hundred(model.mean);
   });
@@ -68,7 +74,7 @@ export function popularityWins(report) {
   const scores = won.map(
     ([panel, where]) =>
       `${where} (${hundred(of(report, "popularity", panel).mean)} against ` +
-      `${hundred(of(report, "learned", panel).mean)} of 100)`,
+      `${hundred(of(report, name, panel).mean)} of 100)`,
   );
   return (
     `Ranking by popularity alone is better than the model ${scores.join(" and ")}. ` +

@@ -6,10 +6,10 @@ import { count, day, percent } from "../../core/format.js";
 import { say, sayError } from "../../core/toasts.js";
 import { command, listensDrop, typed } from "../library/empty.js";
 import { confirmed } from "./confirm.js";
+import { LOW_SHARE } from "./imported.js";
 
 const FORMATS = { played: "played here", csv: "CSV", tsv: "TSV", json: "JSON", parquet: "Parquet" };
 const SHOWN_ROWS = 8;
-const LOW_SHARE = 0.1; // below this the library's advice is shown unasked
 
 export async function historiesSection(app, again) {
   const { signal } = app;
