@@ -92,5 +92,7 @@ def test_programs_that_read_these_files_find_nothing_wrong():
     checks = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert set(checks) == {"lint", "compose", "unit"}
     assert checks["lint"] == "hadolint finds nothing"
+    if shutil.which("docker-compose") is not None:
+        assert re.fullmatch(r"(docker compose|docker-compose) takes it", checks["compose"])
     if shutil.which("systemd-analyze") is not None:
         assert checks["unit"].startswith("systemd takes it")
