@@ -168,7 +168,7 @@ def test_a_large_library_without_its_extra_says_in_one_line_how_to_install_it():
 
 
 def test_every_dependency_is_bounded_above_where_its_versions_have_majors():
-    dated = {"distributed", "fsspec", "pyarrow", "s3fs"}  # dates, and a major version every quarter
+    dated = {"distributed", "fsspec", "s3fs"}
     users = [text for extra in FOR_USERS for text in PROJECT["optional-dependencies"][extra]]
     unbounded = names([text for text in [*PROJECT["dependencies"], *users] if "<" not in text])
     assert unbounded == dated
@@ -193,3 +193,8 @@ def test_the_sizes_of_an_installation_add_up_and_can_be_limited():
     refused = subprocess.run([*command, "--limit", "1"], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr == "The installation is larger than 1 MB; see the table for what is large.\n"
+
+
+def test_the_guide_names_every_extra_for_users():
+    table = re.findall(r"^\| `(\w+)` \| ", (ROOT / "docs" / "start.md").read_text(), re.MULTILINE)
+    assert sorted(table) == sorted(FOR_USERS)
