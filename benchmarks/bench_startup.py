@@ -38,6 +38,7 @@ COMMANDS = {
     "radio_name_not_found": ["radio", "xqzwv"],
     "why_id_not_found": ["why", "1", "999999999"],
     "train_option": ["train", "--splits", "0"],
+    "train_encoder": ["train", "--encoders", "nope"],
     "model_not_found": ["models", "use", "99"],
     "history_not_found": ["listens", "remove", "99"],
     "listener_not_found": ["for", "nobody"],

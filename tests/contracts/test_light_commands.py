@@ -122,6 +122,7 @@ def songs(tmp_path_factory):
         (["listens", "remove", "99"], "listening history not found: 99"),
         (["train", "--splits", "0"], "n_splits=0"),
         (["train", "--unit", "nope"], "unit='nope'"),
+        (["train", "--encoders", "nope"], "Unknown encoder: 'nope'. Choose from codewords,"),
         (["evaluate", "--splits", "0"], "n_splits=0"),
         (["serve", "--port", "99999"], "99999 is not a port"),
     ],
