@@ -24,6 +24,7 @@ FOLDER = Path(__file__).resolve().parent
 SOURCE = FOLDER.parent
 PACKAGES = "python3,python3-venv,ca-certificates"
 SECRETS = {"NEARSONG_TOKEN": "0123456789abcdef" * 4, "POSTGRES_PASSWORD": "secret", "MUSIC": "/srv/music"}
+PROFILES = ("--profile", "cluster", "--profile", "experiment")
 MAX_EXPOSURE = 2.0
 """Of 10, by `systemd-analyze security`."""
 
@@ -54,7 +55,7 @@ def check_compose() -> str:
     """Let a program for compose files read the compose file; none of them needs an engine for that."""
     for program in (["docker", "compose"], ["docker-compose"], ["podman-compose"]):
         if shutil.which(program[0]) and not subprocess.run([*program, "version"], capture_output=True).returncode:
-            run(*program, "-f", str(FOLDER / "compose.yaml"), "--profile", "experiment", "config", env=SECRETS)
+            run(*program, "-f", str(FOLDER / "compose.yaml"), *PROFILES, "config", env=SECRETS)
             return f"{' '.join(program)} takes it"
     raise SkippedError("neither docker compose nor podman-compose runs here")
 

@@ -11,9 +11,10 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 
 import music_library
-from nearsong.library import Library
+from nearsong.library import Library, restore
 from waiting import wait_for
 
 PROGRAM = [sys.executable, "-m", "nearsong", "--library"]
@@ -45,8 +46,20 @@ def listeners_in(file: Path) -> list[str]:
         return [name for (name,) in connection.execute("SELECT listener FROM plays ORDER BY id")]
 
 
-def test_a_backup_beside_a_service_and_a_scan_restores_to_the_same_answers(nearsong, trained_file, tmp_path):
-    library = Path(shutil.copy(trained_file, tmp_path / "library.sqlite"))
+@pytest.fixture(params=["sqlite", "postgresql"])
+def trained_library(request, trained_file, tmp_path):
+    """Return the address of a trained library in each kind of database, and why nothing is restored into it."""
+    file = shutil.copy(trained_file, tmp_path / "library.sqlite")
+    if request.param == "sqlite":
+        return file, "is in use; stop what serves, scans or trains first."
+    address = request.getfixturevalue("postgres").new_schema()
+    with Library.open(file, create=False) as library:
+        restore(library.backup(tmp_path / "trained.sqlite"), address)
+    return address, "is not empty; restore into a new database"
+
+
+def test_a_backup_beside_a_service_and_a_scan_restores_to_the_same_answers(nearsong, trained_library, tmp_path):
+    library, refusal = trained_library
     similar = json.loads(nearsong("similar", 1, "--json", library=library).stdout)
     music = music_library.make_music(tmp_path / "more", n_artists=3)
     with contextlib.ExitStack() as running:
@@ -73,7 +86,7 @@ def test_a_backup_beside_a_service_and_a_scan_restores_to_the_same_answers(nears
         assert counts[-1] > counts[0]  # the service went on meanwhile
         refused = nearsong("restore", tmp_path / "backup.sqlite", "--replace", library=library)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "is in use; stop what serves, scans or trains first." in refused.stderr
+        assert refusal in refused.stderr
         listening.stop()
         done = nearsong("backup", tmp_path / "backup.sqlite", "--replace", library=library)
     restored = tmp_path / "elsewhere" / "library.sqlite"

@@ -17,6 +17,7 @@ from nearsong.errors import NearsongError
 from nearsong.executor import run_tasks
 from nearsong.experiment.report import drawing
 from nearsong.library import Library
+from nearsong.library.files.storage import root_address
 from nearsong.library.neighbours.index import NO_GRAPH
 from nearsong.listens import open_listens
 from nearsong.model.encoders.pretrained.onnx import install_onnx
@@ -140,6 +141,10 @@ def network_of_the_user(folder):
     install_onnx(folder / "wave.toml")
 
 
+def music_in_a_bucket(folder):
+    root_address("s3://bucket/music")
+
+
 def figures_of_a_report(folder):
     drawing.check_matplotlib()
 
@@ -153,13 +158,15 @@ def figures_of_a_report(folder):
         ("cluster", tasks_on_a_cluster),
         ("paper", figures_of_a_report),
         ("onnx", network_of_the_user),
+        ("s3", music_in_a_bucket),
     ],
 )
 def test_without_an_extra_one_line_says_how_to_install_it(extra, use, tmp_path, monkeypatch):
     for module in sum(MODULES.values(), ()):
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(drawing, "matplotlib", None)
-    with pytest.raises(NearsongError, match=rf"^[^\n]*pip install 'nearsong\[{extra}\]'\.?$"):
+    rest = r"(\.?|, or what fsspec has for it \([^\n]*\)\.)"
+    with pytest.raises(NearsongError, match=rf"^[^\n]*pip install 'nearsong\[{extra}\]'{rest}$"):
         use(tmp_path)
 
 
@@ -168,7 +175,7 @@ def test_a_large_library_without_its_extra_says_in_one_line_how_to_install_it():
 
 
 def test_every_dependency_is_bounded_above_where_its_versions_have_majors():
-    dated = {"distributed", "fsspec", "pyarrow", "s3fs"}  # dates, and a major version every quarter
+    dated = {"distributed", "fsspec", "s3fs"}
     users = [text for extra in FOR_USERS for text in PROJECT["optional-dependencies"][extra]]
     unbounded = names([text for text in [*PROJECT["dependencies"], *users] if "<" not in text])
     assert unbounded == dated
@@ -193,3 +200,8 @@ def test_the_sizes_of_an_installation_add_up_and_can_be_limited():
     refused = subprocess.run([*command, "--limit", "1"], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr == "The installation is larger than 1 MB; see the table for what is large.\n"
+
+
+def test_the_guide_names_every_extra_for_users():
+    table = re.findall(r"^\| `(\w+)` \| ", (ROOT / "docs" / "start.md").read_text(), re.MULTILINE)
+    assert sorted(table) == sorted(FOR_USERS)

@@ -122,6 +122,7 @@ def songs(tmp_path_factory):
         (["listens", "remove", "99"], "listening history not found: 99"),
         (["train", "--splits", "0"], "n_splits=0"),
         (["train", "--unit", "nope"], "unit='nope'"),
+        (["train", "--encoders", "nope"], "Unknown encoder: 'nope'. Choose from codewords,"),
         (["evaluate", "--splits", "0"], "n_splits=0"),
         (["serve", "--port", "99999"], "99999 is not a port"),
     ],
@@ -133,6 +134,19 @@ def test_the_error_of_a_mistaken_name_id_or_option_loads_only_what_compares_name
     assert errors.startswith("nearsong: ")
     assert words in errors
     assert loads == ""
+
+
+def test_a_list_of_histories_loads_no_heavy_library_once_it_is_known_how_much_of_them_is_found(songs):
+    with Library.open(songs / "library.sqlite", create=False) as library:
+        library.match_list()
+    code = RUN.format(heavy=LEARNERS + STORES + ARRAYS)
+    command = [sys.executable, "-c", code, "--library", "library.sqlite", "listens", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=songs, check=True)
+    heading, history, *_, found, loads = done.stdout.splitlines()
+    assert heading.split() == ["id", "rows", "found", "whose", "format", "imported", "file"]
+    assert history.split()[:4] == ["1", "1", "100%", "anna"]
+    assert found == "100% of 1 play found in the library (1 track name: 1 by artist and title)."
+    assert loads.strip() == "loaded"
 
 
 def test_similar_songs_of_a_name_load_no_more_than_those_of_an_id(songs):

@@ -44,7 +44,8 @@ def test_the_image_runs_a_command_of_nearsong():
 
 
 def test_the_compose_file_runs_commands_of_nearsong_with_variables_that_it_reads():
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    text = (DEPLOY / "compose.yaml").read_text()
+    services = yaml.safe_load(text)["services"]
     assert set(services) == {"service", "database", "scheduler", "worker", "experiment"}
     takes(services["service"]["command"])
     known = {
@@ -54,9 +55,23 @@ def test_the_compose_file_runs_commands_of_nearsong_with_variables_that_it_reads
     }
     variables = {name for name in services["service"]["environment"] if name.startswith("NEARSONG")}
     assert variables <= known | {CONFIG_VARIABLE}
-    assert "experiment" in services["worker"]["profiles"]  # the service itself needs no worker
-    comment = re.search(r"experiment run .*8786$", (DEPLOY / "compose.yaml").read_text(), re.MULTILINE)[0]
-    takes(shlex.split(comment))
+    assert services["worker"]["profiles"] == ["cluster", "experiment"]  # the service itself needs no worker
+    comments = re.findall(r"(?:nearsong|experiment) (\w+ .*8786)$", text, re.MULTILINE)
+    assert [comment.split()[0] for comment in comments] == ["scan", "run"]
+    takes(shlex.split(comments[0]))
+    takes(["experiment", *shlex.split(comments[1])])
+
+
+def test_workers_of_the_compose_file_have_the_music_where_the_service_has_it_and_the_password_of_the_database():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    service, worker, experiment = (services[name] for name in ("service", "worker", "experiment"))
+    (music,) = [volume for volume in service["volumes"] if "MUSIC" in volume]
+    assert music.endswith(":/music:ro")
+    assert music in worker["volumes"]
+    assert "/music" in service["command"]
+    assert worker["environment"]["PGPASSWORD"] == service["environment"]["PGPASSWORD"]
+    assert set(experiment["volumes"]) < set(worker["volumes"])
+    assert all("networks" not in one for one in services.values())  # so that all reach `database` and `scheduler`
 
 
 def test_the_unit_and_the_config_file_are_those_of_nearsong():
@@ -77,5 +92,7 @@ def test_programs_that_read_these_files_find_nothing_wrong():
     checks = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     assert set(checks) == {"lint", "compose", "unit"}
     assert checks["lint"] == "hadolint finds nothing"
+    if shutil.which("docker-compose") is not None:
+        assert re.fullmatch(r"(docker compose|docker-compose) takes it", checks["compose"])
     if shutil.which("systemd-analyze") is not None:
         assert checks["unit"].startswith("systemd takes it")

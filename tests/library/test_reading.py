@@ -8,6 +8,7 @@ import pytest
 from library_store import mark_missing, put_file, store_of
 from nearsong.errors import DatabaseError, LibraryError, NearsongError, NoSuchSongError, UnclearSongError
 from nearsong.library import Filters, Library, LibraryReader
+from nearsong.library.listeners.matches import stored
 from nearsong.library.store.light.file import FORMAT as LIGHT_FORMAT
 from nearsong.library.store.light.file import LightFile
 from nearsong.library.store.light.store import LightStore, open_to_read
@@ -44,6 +45,78 @@ def test_facts_are_those_of_the_complete_library(file):
         assert reader.has_listens()
         assert reader.unreadable() == library.unreadable() != []
         assert reader.set_aside() == library.set_aside()
+
+
+def test_how_much_of_each_history_is_found_is_what_the_complete_library_kept(file):
+    assert matches_of(file) is None
+    with Library.open(file, create=False) as library:
+        complete, report = library.match_list()
+        reports = library.history_matches()
+        assert complete.histories == tuple(library.history_list())
+        assert complete.shares == {history: of.share for history, of in reports.items()}
+        assert complete.report == report == library.match_report()
+    assert len(complete.histories) == 2
+    assert matches_of(file) == complete
+
+
+def test_an_import_keeps_how_much_of_each_history_is_found(file, tmp_path):
+    with Library.open(file, create=False) as library:
+        (third,) = import_plays(library, tmp_path, "carl,Jazz Band 2,Tune 1\ncarl,Nobody,Nothing\n")
+        complete, report = library.match_list([third.source])
+        assert report == library.match_report([third.source]) != complete.report
+        assert report.share == complete.shares[third.source] == 0.5
+    assert matches_of(file) == complete
+
+
+CHANGES = {
+    "import": lambda library, folder: import_plays(library, folder, "dora,Jazz Band 1,Tune 1\n"),
+    "removal": lambda library, folder: library.remove_listens(1),
+    "play": lambda library, folder: library.play_log.record(1, listener="dora"),
+    "heart": lambda library, folder: library.reactions.heart([1], listener="dora"),
+    "song": lambda library, folder: mark_missing(library, [library.songs()[0].id]),
+    "other nearsong": lambda library, folder: write_stored(library, lambda text: text.replace('["', '["0.0.1 ', 1)),
+    "other records": lambda library, folder: write_stored(library, lambda text: text.replace('"shares"', '"parts"')),
+    "no JSON": lambda library, folder: write_stored(library, lambda text: text[:-9]),
+}
+"""What makes a kept list untrue."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_how_much_is_found_is_computed_again_after_each_change(file, tmp_path, change):
+    with Library.open(file, create=False) as library:
+        before, _ = library.match_list()
+        assert matches_of(file) == before
+        CHANGES[change](library, tmp_path)
+        assert matches_of(file) is None
+        after, _ = library.match_list()
+        assert matches_of(file) == after
+        assert (after == before) == (change in ("other nearsong", "other records", "no JSON"))
+
+
+def test_a_library_that_cannot_be_written_to_says_how_much_is_found_and_keeps_nothing(file, monkeypatch):
+    monkeypatch.setattr(stored, "MAX_WAIT_SECONDS", 0.01)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, Library.open(file, create=False) as library:
+        other.execute("BEGIN IMMEDIATE")
+        matches, _ = library.match_list()
+        assert matches.report == library.match_report()
+        assert matches_of(file) is None
+
+
+def matches_of(file):
+    """Return what the light reader shows of all histories."""
+    with LibraryReader.open(file) as reader:
+        assert isinstance(open_to_read(file), LightStore)
+        return reader.match_list()
+
+
+def import_plays(library, folder, rows):
+    (folder / "plays.csv").write_text(f"user,artist,title\n{rows}")
+    return library.import_listens(folder / "plays.csv")
+
+
+def write_stored(library, change):
+    with store_of(library) as store, store.writing() as connection:
+        store.models.set(connection, stored.MATCHES, change(store.models.setting(stored.MATCHES)))
 
 
 @pytest.mark.parametrize("filters", [Filters(), Filters(one_per_artist=True)])

@@ -59,11 +59,12 @@ if TYPE_CHECKING:
     from nearsong.library.files.playlist_files import write_playlist as write_playlist
     from nearsong.library.library import Library as Library
     from nearsong.library.listeners.histories import ListenerChoice as ListenerChoice
-    from nearsong.library.listeners.history_list import HistoryFacts as HistoryFacts
-    from nearsong.library.listeners.history_list import match_sentences as match_sentences
-    from nearsong.library.listeners.history_list import share_words as share_words
     from nearsong.library.listeners.importing import ImportedFile as ImportedFile
-    from nearsong.library.listeners.matching import MatchReport as MatchReport
+    from nearsong.library.listeners.matches.records import HistoryFacts as HistoryFacts
+    from nearsong.library.listeners.matches.records import MatchList as MatchList
+    from nearsong.library.listeners.matches.records import MatchReport as MatchReport
+    from nearsong.library.listeners.matches.words import match_sentences as match_sentences
+    from nearsong.library.listeners.matches.words import share_words as share_words
     from nearsong.library.listeners.pull.pulling import PullReport as PullReport
     from nearsong.library.listeners.recorded.export import write_recorded as write_recorded
     from nearsong.library.listeners.recorded.plays import DEFAULT_USER as DEFAULT_USER
@@ -189,8 +190,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "listeners.recorded.export": ["write_recorded"],
         "listeners.histories": ["ListenerChoice"],
         "listeners.importing": ["ImportedFile"],
-        "listeners.history_list": ["HistoryFacts", "match_sentences", "share_words"],
-        "listeners.matching": ["MatchReport"],
+        "listeners.matches.records": ["HistoryFacts", "MatchList", "MatchReport"],
+        "listeners.matches.words": ["match_sentences", "share_words"],
         "listeners.recorded.plays": [
             "DEFAULT_USER",
             "MAX_PLAYS_PER_REQUEST",

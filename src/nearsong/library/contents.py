@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from nearsong.library.queries import LibraryQueries
 
 if TYPE_CHECKING:
-    from nearsong.library.listeners.history_list import HistoryFacts
-    from nearsong.library.listeners.matching import MatchReport
+    from nearsong.library.listeners.matches.records import HistoryFacts, MatchList, MatchReport
     from nearsong.library.scanning.folders import ScannedFolder
     from nearsong.library.status import Status
     from nearsong.library.store import SharedState
@@ -65,6 +64,15 @@ class LibraryContents(LibraryQueries):
         from nearsong.library.listeners.history_list import history_list
 
         return history_list(self._store)
+
+    def match_list(self, imported: list[int] | None = None) -> tuple[MatchList, MatchReport]:
+        """Return how much of all histories is in the library, and of those just imported, by default of all together.
+
+        It is kept in the library, and `LibraryReader.match_list` returns it as long as it is true.
+        """
+        from nearsong.library.listeners.history_list import match_list
+
+        return match_list(self._store, imported)
 
     def history_matches(self) -> dict[int, MatchReport]:
         """Return how many listens of each history match songs of the library."""

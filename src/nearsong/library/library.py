@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nearsong.library.automation.stored import StoredAutomation
     from nearsong.library.listeners.histories import ListenerChoice
     from nearsong.library.listeners.importing import ImportedFile
-    from nearsong.library.listeners.matching import MatchReport
+    from nearsong.library.listeners.matches.records import MatchReport
     from nearsong.library.listeners.pull.pulling import PullReport
     from nearsong.library.listeners.recorded.bookmarks import Bookmarks
     from nearsong.library.listeners.recorded.play_queues import PlayQueues

@@ -13,6 +13,7 @@ from nearsong.library.store.light.store import LightStore, open_to_read
 if TYPE_CHECKING:
     from nearsong.library.answers.filters import Filters
     from nearsong.library.answers.stored_similar import SimilarSongs
+    from nearsong.library.listeners.matches.records import MatchList
     from nearsong.library.neighbours.named_songs import NamedSongs, StoredNames
     from nearsong.library.status import Status
     from nearsong.library.store import History, ModelRow, Store
@@ -61,6 +62,12 @@ class LibraryReader:
     def listens(self) -> list[History]:
         """Return the imported listening histories."""
         return self._store.listens.histories()
+
+    def match_list(self) -> MatchList | None:
+        """Return how much of all histories is in the library; None if that is not kept, or no longer true."""
+        from nearsong.library.listeners.matches.stored import stored_matches
+
+        return stored_matches(self._store)
 
     def similar(self, songs: Sequence[int], n: int, filters: Filters) -> SimilarSongs | None:
         """Return the songs nearest to some by id; None if that needs all of the library in memory."""

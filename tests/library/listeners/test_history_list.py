@@ -5,8 +5,11 @@ import pytest
 from library_store import put_file
 from nearsong.audio.tags import Tags
 from nearsong.library.listeners.histories import Histories
-from nearsong.library.listeners.history_list import history_list, history_matches, match_sentences
+from nearsong.library.listeners.history_list import history_list, history_matches, match_list
 from nearsong.library.listeners.importing import import_listens
+from nearsong.library.listeners.matches.stored import stored_matches
+from nearsong.library.listeners.matches.words import match_sentences
+from nearsong.library.listeners.recorded.plays import PlayLog
 
 
 @pytest.fixture
@@ -68,3 +71,13 @@ def test_a_list_says_whose_each_history_is(store, tmp_path):
     assert (two.whose, two.users, two.n_users) == ("ann, bob", ("ann", "bob"), 2)
     assert (nine.whose, len(nine.users), nine.n_users) == ("9 listeners", 3, 9)
     assert history_list(store)[0].rows == 2
+
+
+def test_how_much_of_each_history_is_found_is_stored_until_something_is_played(store, tmp_path, songs):
+    imported(store, tmp_path, "ann,Faust,Song 0,9", "ann,Neu!,Isi,1")
+    matches, _ = match_list(store)
+    assert list(matches.shares.values()) == [0.9]
+    assert stored_matches(store) == matches
+    PlayLog(store).record(store.songs.all()[0].id, listener="ann")
+    assert stored_matches(store) is None
+    assert [history.format for history in match_list(store)[0].histories] == ["csv", "played"]

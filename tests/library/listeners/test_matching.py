@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.listeners.matches.records import WAYS
 from nearsong.library.listeners.matching import (
-    WAYS,
     Matched,
     SongCatalogue,
     TrackNameColumns,

@@ -60,18 +60,17 @@ def test_a_backup_has_every_row_and_restores_them_in_both_kinds_of_database(fill
             assert put_file(restored, "/one more.mp3") == new_song  # the id of the removed song is not used again
 
 
-def test_it_is_of_one_moment_while_others_write(tmp_path):
-    with contextlib.closing(Store(tmp_path / "library.sqlite")) as store:
+def test_it_is_of_one_moment_while_others_write(address, tmp_path):
+    with contextlib.closing(Store(address)) as store:
         stop = threading.Event()
 
         def write() -> None:
-            other = Store(tmp_path / "library.sqlite")
+            other = Store(address)
             number = 0
             while not stop.is_set():
                 with other.writing() as connection:  # two settings that are always equal
                     for name in ("a", "b"):
-                        statement = sa.text("INSERT OR REPLACE INTO settings VALUES (:name, :value)")
-                        connection.execute(statement, {"name": name, "value": f"{number}" * 3000})
+                        other.models.set(connection, name, f"{number}" * 3000)
                 number += 1
             other.close()
 

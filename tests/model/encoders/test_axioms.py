@@ -13,11 +13,13 @@ from nearsong.model import SimilarityModel
 from nearsong.model.encoders import (
     DEFAULT_ENCODERS,
     ENCODERS,
+    OPTIONAL_ENCODERS,
     check_encoder_names,
     encode_file,
     joined,
     read_encoder,
 )
+from nearsong.model.encoders.names import ENCODER_NAMES, OPTIONAL_ENCODER_NAMES
 
 N_SONGS = 24
 KINDS = np.arange(N_SONGS) % 3
@@ -186,6 +188,11 @@ def test_every_encoder_has_a_name_a_version_and_a_cost(encoder):
     assert encoder.version >= 1
     assert encoder.cost > 0
     assert check_encoder_names([encoder.name, encoder.name]) == (encoder.name,)
+
+
+def test_the_names_that_are_known_without_the_encoders_are_those_of_the_registry():
+    assert tuple(ENCODERS) == ENCODER_NAMES
+    assert tuple(OPTIONAL_ENCODERS) == OPTIONAL_ENCODER_NAMES
 
 
 @pytest.mark.parametrize("names", [["nonesuch"], []])

@@ -71,7 +71,7 @@ def import_(
         return
     with open_library(library, create=True) as lib, show_progress() as progress:
         files = lib.import_listens(*paths, format=format, user=user, progress=progress, note=progress.note)
-        report = lib.match_report([file.source for file in files if file.source is not None])
+        _, report = lib.match_list([file.source for file in files if file.source is not None])
     console = output()
     _print_files(files, console)
     _print_matches(report, console)
@@ -87,29 +87,28 @@ def list_(library: LibraryOption = None) -> None:
         if not reader.has_listens():
             print_line(output(), NO_HISTORIES)
             return
-    with open_library(library) as lib:
-        lib.play_log.update_history()  # so that it has an id, by which it can be removed
-        histories = lib.history_list() if lib.listens() else []
-        report = lib.match_report() if histories else None
-        shares = lib.history_matches() if histories else {}
+        matches = reader.match_list()
+    if matches is None:
+        with open_library(library) as lib:
+            matches, _ = lib.match_list()
     console = output()
-    if report is None:
+    if not matches.histories:
         print_line(console, NO_HISTORIES)
         return
     table = plain_table("id", "rows", "found", "whose", "format", "imported", "file", right=("id", "rows", "found"))
-    for history in histories:
-        matches = shares.get(history.id)
+    for history in matches.histories:
+        share = matches.shares.get(history.id)
         table.add_row(
             str(history.id),
             f"{history.rows:,}",
-            f"{matches.share:.0%}" if matches is not None and matches.plays else "",
+            "" if share is None else f"{share:.0%}",
             cell(history.whose),
             history.format,
             format_date(history.imported),
             cell(history.name),
         )
     console.print(table)
-    _print_matches(report, console)
+    _print_matches(matches.report, console)
 
 
 @listens.command()

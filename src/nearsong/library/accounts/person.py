@@ -12,7 +12,7 @@ from nearsong.atomic_write import atomic_write
 from nearsong.errors import LibraryError
 from nearsong.library.files.playlist_files import playlist_text
 from nearsong.library.listeners.histories import Histories, HistoryRow
-from nearsong.library.listeners.importing import is_history_of
+from nearsong.library.listeners.matches.records import is_history_of
 from nearsong.library.listeners.recorded.export import line_of, record_of
 from nearsong.library.records import Song
 from nearsong.library.store import Bookmark, DeletedRows, PlayQueue, Reaction, Store

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from nearsong.caching import cached_property
 from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, portions
 from nearsong.library.listeners.known_listens import KnownListens
-from nearsong.library.listeners.matching import Matched, MatchReport, SongCatalogue, match, match_report
+from nearsong.library.listeners.matches.records import MatchReport
+from nearsong.library.listeners.matching import Matched, SongCatalogue, match, match_report
 from nearsong.library.listeners.matrices import GAP_MINUTES, build_listening
 from nearsong.library.listeners.outside import OutsideArtists, outside_artists
 from nearsong.library.listeners.same_track import named_tracks

@@ -14,16 +14,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nearsong.errors import InvalidInputError
+from nearsong.library.listeners.matches.records import BY_ARTIST, BY_RECORDING, BY_TITLE, NOT, WAYS, MatchReport
 from nearsong.library.records import Song
 from nearsong.listens.records import TrackName
 from nearsong.names import artist_key, primary_artist, title_key
 
 Indices = npt.NDArray[np.int64]
 Key = TypeVar("Key", bound=Hashable)
-
-NOT, BY_RECORDING, BY_TITLE, BY_ARTIST = range(4)
-WAYS = ("not found", "recording MBID", "artist and title", "artist")
-"""Descriptions of the codes in `Matched.how`."""
 
 _MIN_RANKED_NAMES = 1_000
 """Most played unmatched names whose spellings are merged in a report."""
@@ -154,7 +151,7 @@ class Matched:
     song, artist : ndarrays of int64 and shape (m,)
         Rows of the catalogue's songs and artists; -1 where there is none.
     how : ndarray of uint8 and shape (m,)
-        How each name was matched, an index into `WAYS`.
+        How each name was matched, an index into `WAYS` of `matches.records`.
     same_as : ndarray of int64 and shape (n,), optional
         Which of the catalogue's songs are copies of each other, see `SongCatalogue`; None if none are.
     """
@@ -203,66 +200,6 @@ def match(catalogue: SongCatalogue, tracks: Sequence[TrackName] | TrackNameColum
         songs[row], artists[row], how[row] = song, artist, BY_TITLE if song >= 0 else BY_ARTIST
     ways = np.frombuffer(how, np.uint8)
     return Matched(np.array(songs, np.int64), np.array(artists, np.int64), ways, catalogue.same_as)
-
-
-@dataclass(frozen=True)
-class MatchReport:
-    """How much of a listening history was matched with the library.
-
-    Attributes
-    ----------
-    plays_matched, plays_unmatched : float
-    plays_by_way, names_by_way : dict
-        Number of plays, and of names, for each of `WAYS`.
-    most_played_unmatched : list of (name, plays)
-        By decreasing plays, ties in the order of the names.
-    songs, artists : int
-        How many the library has.
-    common_artists : tuple of str
-        Those with the most songs.
-    is_swapped : bool
-        Whether none of the names matches, and some do with artist and title exchanged.
-    """
-
-    plays_matched: float
-    plays_unmatched: float
-    plays_by_way: dict[str, float]
-    names_by_way: dict[str, int]
-    most_played_unmatched: list[tuple[str, float]]
-    songs: int = 0
-    artists: int = 0
-    common_artists: tuple[str, ...] = ()
-    is_swapped: bool = False
-
-    @property
-    def plays(self) -> float:
-        """Number of plays, matched or not."""
-        return self.plays_matched + self.plays_unmatched
-
-    @property
-    def share(self) -> float:
-        """Share of the plays that are matched; 0 without any."""
-        return self.plays_matched / self.plays if self.plays else 0.0
-
-    @property
-    def names_matched(self) -> int:
-        """Number of names that match a song or artist of the library."""
-        return sum(self.names_by_way.values()) - self.names_unmatched
-
-    @property
-    def names_unmatched(self) -> int:
-        """Number of names that match nothing in the library."""
-        return self.names_by_way[WAYS[NOT]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON-serialisable values."""
-        return {
-            "plays_matched": self.plays_matched,
-            "plays_unmatched": self.plays_unmatched,
-            "plays_by_way": self.plays_by_way,
-            "names_by_way": self.names_by_way,
-            "most_played_unmatched": [{"name": name, "plays": plays} for name, plays in self.most_played_unmatched],
-        }
 
 
 def match_report(

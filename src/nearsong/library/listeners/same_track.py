@@ -12,8 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from nearsong.library.listeners.matches.records import BY_RECORDING
 from nearsong.library.listeners.matching import (
-    BY_RECORDING,
     Indices,
     Matched,
     TrackNameColumns,

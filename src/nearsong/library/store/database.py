@@ -118,12 +118,16 @@ class Database:
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Yield a connection in a write transaction: committed on exit, rolled back on error, one at a time."""
+    def writing(self, timeout_seconds: float | None = None) -> Iterator[Connection]:
+        """Yield a connection in a write transaction: committed on exit, rolled back on error, one at a time.
+
+        It waits for others that write, by default as long as ``lock_timeout_seconds`` says.
+        """
         if getattr(self._writing, "now", False):
             raise RuntimeError("this thread already holds the write lock; use its connection.")
-        deadline = time.monotonic() + self.lock_timeout_seconds
-        if not self._write_turn.acquire(timeout=self.lock_timeout_seconds):
+        seconds = self.lock_timeout_seconds if timeout_seconds is None else timeout_seconds
+        deadline = time.monotonic() + seconds
+        if not self._write_turn.acquire(timeout=seconds):
             raise self._error(BUSY, transient=True)
         self._writing.now = True
         try:

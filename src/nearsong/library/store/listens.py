@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import sqlalchemy as sa
 from nearsong.errors import LibraryError
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
-from nearsong.library.store.light.records import PLAYED, History
+from nearsong.library.store.light.records import PLAYED, History, digest_of
 from nearsong.library.store.listen_columns import (
     ListenColumns,
     name_numbers,
@@ -193,8 +192,7 @@ class ListenTable:
 
     def digest(self) -> str:
         """Return a hash that changes when a history is added, replaced or removed."""
-        facts = [(history.id, history.rows, history.imported) for history in self.histories()]
-        return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
+        return digest_of(self.histories())
 
     def remove(self, sources: Iterable[int], *, played: bool | None = None) -> None:
         """Delete histories; with ``played``, or if the history of plays is among them, all that was recorded too.

@@ -102,9 +102,12 @@ class Store:
             file=self._database.replaced, model=model, songs=self.songs.changes(), listens=self.listens.digest()
         )
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Return a context manager of a write transaction: committed on exit, rolled back on error."""
-        return self._database.writing()
+    def writing(self, timeout_seconds: float | None = None) -> AbstractContextManager[Connection]:
+        """Return a context manager of a write transaction: committed on exit, rolled back on error.
+
+        It waits for others that write, by default as long as :meth:`set_lock_timeout` says.
+        """
+        return self._database.writing(timeout_seconds)
 
     def set_lock_timeout(self, seconds: float) -> None:
         """Set how long a write waits for others that write."""

@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from nearsong.library.store.bulk import insert_rows
 from nearsong.library.store.database import Connection, Database
+from nearsong.library.store.light.records import CHANGES
 from nearsong.library.store.schema import (
     IS_SONG,
     embeddings,
@@ -31,9 +32,6 @@ BLOCK_ROWS = 4096
 
 MAX_BLOCK_NUMBERS = 1 << 22
 """... or fewer, so that their vectors have at most this many numbers."""
-
-CHANGES = "changes"
-"""Setting: how often songs or embeddings changed."""
 
 
 class _VectorFormat(NamedTuple):

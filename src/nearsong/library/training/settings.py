@@ -7,6 +7,7 @@ from typing import Any
 from nearsong.errors import InvalidInputError
 from nearsong.library.training.coverage.minimum_data import MIN_ARTISTS as MIN_ARTISTS
 from nearsong.metric.oracles.losses import LOSS_CODES
+from nearsong.model.encoders import check_encoder_names
 from nearsong.model.units import UNITS
 from nearsong.validation import check_choice, check_count, check_positive
 
@@ -99,8 +100,6 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.encoders is not None:
-            from nearsong.model.encoders import check_encoder_names  # loads all encoders
-
             object.__setattr__(self, "encoders", check_encoder_names(self.encoders))
         if self.methods is not None:
             object.__setattr__(self, "methods", _each(self.methods, "methods"))

@@ -1,11 +1,11 @@
 """The registry of song encoders; all of them can be scanned, stored, trained on and explained."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from nearsong.audio import Chroma, DeltaMFCC, FrameFeatures, MelLevels
-from nearsong.errors import EncoderNotInstalledError, InvalidInputError
+from nearsong.errors import EncoderNotInstalledError
 from nearsong.model.encoders.base import SongEncoder
 from nearsong.model.encoders.chroma import ChromaEncoder
 from nearsong.model.encoders.codewords import CodewordEncoder
@@ -68,16 +68,6 @@ PART_WORDS: dict[str, str] = {
     for part, words in encoder.part_words.items()
 }
 """Part of a song vector -> what users read."""
-
-
-def check_encoder_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of encoders, each once and in order, or raise."""
-    known = [*ENCODERS, *OPTIONAL_ENCODERS]
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        came = repr(unknown[0]) if unknown else "an empty list"
-        raise InvalidInputError(f"Unknown encoder: {came}. Choose from {', '.join(known)}.")
-    return tuple(dict.fromkeys(names))
 
 
 def encoder_class(name: str) -> type[SongEncoder]:

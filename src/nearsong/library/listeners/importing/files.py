@@ -150,16 +150,6 @@ def _import_file(store: Store, histories: Sequence[ListenFile], name: str | None
     return [replace(file, path=str(path)) for file in done]
 
 
-def is_history_of(name: str, kind: str, user: str) -> bool:
-    """Return whether a history has the name of one that was imported for a user.
-
-    >>> is_history_of("/a.zip (ann) (playlists)", "playlists", "ann"), is_history_of("/ann.csv", "events", "ann")
-    (True, False)
-    """
-    ends = (f" ({user}) ({kind})",) if user == kind else (f" ({user})", f" ({user}) ({kind})")
-    return name.endswith(ends)
-
-
 def _import_history(store: Store, history: ListenFile, name: str, fingerprint: str, how: How) -> ImportedFile:
     sources = store.listens.histories()
     same = next((source for source in sources if source.fingerprint == fingerprint), None)

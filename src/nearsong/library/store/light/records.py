@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from nearsong.errors import NoSuchHistoryError
@@ -14,6 +15,9 @@ ACTIVE = "active_model"
 
 REJECTED = "training_rejected"
 """Setting: the state of the library when a training was last rejected."""
+
+CHANGES = "changes"
+"""Setting: how often songs or embeddings changed."""
 
 PENDING = "pending_model"
 """Setting: the model that becomes active once all songs are analysed with its encoders."""
@@ -92,6 +96,12 @@ class History:
     kind: str
     rows: int
     imported: float
+
+
+def digest_of(histories: Iterable[History]) -> str:
+    """Return a hash that changes when a history is added, replaced or removed."""
+    facts = [(history.id, history.rows, history.imported) for history in histories]
+    return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
 
 def check_histories(ids: Iterable[int], known: Iterable[History]) -> None:

@@ -16,7 +16,7 @@ from nearsong.caching import cached_property
 from nearsong.errors import LibraryError
 from nearsong.library.store.light.address import default_address, file_of, is_file_address, not_found, shown_path
 from nearsong.library.store.light.file import LightFile
-from nearsong.library.store.light.records import ACTIVE, EncoderRow, History, ModelRow
+from nearsong.library.store.light.records import ACTIVE, CHANGES, EncoderRow, History, ModelRow, digest_of
 from nearsong.library.store.text import text_to_path
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LightStore:
 
     Attributes
     ----------
-    songs, listens, models, plays, listener_rows
+    songs, listens, models, plays, reactions, listener_rows
         The parts of the tables that can be read.
     name : str
         The path; safe to display.
@@ -70,6 +70,7 @@ class LightStore:
         self.listens = LightListens(file)
         self.models = LightModels(file)
         self.plays = LightPlays(file)
+        self.reactions = LightReactions(file)
         self.listener_rows = LightListeners(file)
         self._complete: Store | None = None
 
@@ -128,6 +129,10 @@ class LightSongs:
 
     def __init__(self, file: LightFile) -> None:
         self._file = file
+
+    def changes(self) -> int:
+        """Return how often songs or embeddings were added, changed or removed."""
+        return int(self._file.value("SELECT value FROM settings WHERE name = ?", CHANGES) or 0)
 
     def roots(self) -> list[str]:
         """Return the folders that were scanned, sorted."""
@@ -236,6 +241,10 @@ class LightListens:
         rows = self._file.rows(f"SELECT {columns} FROM listen_sources WHERE complete ORDER BY id")
         return [History(id, text_to_path(name), *rest) for id, name, *rest in rows]
 
+    def digest(self) -> str:
+        """Return a hash that changes when a history is added, replaced or removed."""
+        return digest_of(self.histories())
+
     def n_users(self) -> int:
         """Return the number of users and playlists in all complete histories."""
         return len(_users_of(self._file, "complete"))
@@ -322,6 +331,21 @@ class LightPlays:
         """Return the number of plays."""
         return int(self._file.value("SELECT count(*) FROM plays"))
 
+    def extent(self) -> tuple[int, int]:
+        """Return the id of the newest play, and how many there are."""
+        return _extent_of(self._file, "plays")
+
+
+class LightReactions:
+    """Hearts, ratings and skips that were recorded; see `nearsong.library.store.recorded.reactions`."""
+
+    def __init__(self, file: LightFile) -> None:
+        self._file = file
+
+    def extent(self) -> tuple[int, int]:
+        """Return the id of the newest reaction, and how many there are."""
+        return _extent_of(self._file, "reactions")
+
 
 class LightListeners:
     """Who listens; see `nearsong.library.store.listener_rows`."""
@@ -336,6 +360,11 @@ class LightListeners:
         users = _users_of(self._file, "complete AND kind <> 'playlists'")
         people = self._file.rows("SELECT id, name FROM listen_users") if users else []
         return sorted(found.union(name for number, name in people if number in users))
+
+
+def _extent_of(file: LightFile, table: str) -> tuple[int, int]:
+    ((newest, n_rows),) = file.rows(f"SELECT coalesce(max(id), 0), count(*) FROM {table}")
+    return int(newest), int(n_rows)
 
 
 def _users_of(file: LightFile, histories: str) -> set[int]:
