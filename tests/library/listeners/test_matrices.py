@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from nearsong.errors import InvalidInputError
 from nearsong.library.listeners import deduplicate as module
 from nearsong.library.listeners.deduplicate import HistoryListens
-from nearsong.library.listeners.matching import Matched, track_name_columns
+from nearsong.library.listeners.matching import Matched
 from nearsong.library.listeners.matrices import MIN_USERS, build_listening
-from nearsong.listens.records import TrackName
 
 MINUTE = 60
 N_ARTISTS, N_SONGS = 3, 4
@@ -41,20 +40,6 @@ def build(*sources, **options):
 
 def sets(matrix):
     return [set(np.flatnonzero(row).tolist()) for row in matrix.toarray()]
-
-
-# Which plays name titles
-
-
-def test_plays_that_name_a_title_are_a_share_of_those_that_the_library_knows():
-    names = [TrackName(artist="a", title=title) for title in ("x", "y", "z", "", "w", "v")]
-    by_artist = source("counts", [(0, 3, 6), (1, 3, 2), (0, 5, 50)])  # an artist alone; and what is not here
-    assert build(by_artist, names=names).titled_share == 0
-    assert build(by_artist, events((0, 0, 1), (0, 4, 9)), names=names).titled_share == 2 / 10
-    assert build(names=names).titled_share == 0
-    lacking = [TrackName(artist="a", title="not here")] * 6
-    for columns in (lacking, track_name_columns(lacking)):
-        assert build(by_artist, names=columns).titled_share == 1
 
 
 # Who is a listener
