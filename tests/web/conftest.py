@@ -188,11 +188,11 @@ def _writes_are_queued(monkeypatch) -> Iterator[None]:
     async def run_flagged(self: WriteQueue, write: Callable[..., Any], *arguments: Any) -> Any:
         return await run(self, flagged, write, *arguments)
 
-    def checked(self: Database) -> Any:
+    def checked(self: Database, *arguments: Any) -> Any:
         name = threading.current_thread().name
         if name.startswith(("AnyIO", "nearsong-batch")) and not getattr(in_queue, "now", False):
             wrong.append("".join(traceback.format_stack(limit=8)))
-        return writing(self)
+        return writing(self, *arguments)
 
     monkeypatch.setattr(WriteQueue, "run", run_flagged)
     monkeypatch.setattr(Database, "writing", checked)
