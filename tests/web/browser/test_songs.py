@@ -53,6 +53,8 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
     left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
     assert left["x"] + left["width"] <= right["x"]
     assert page.locator(".mark-agree").count() > 0
+    assert page.locator(".mark-both").count() > 0
+    expect(page.locator(".both-legend")).to_have_text(["In both lists"] * 2)  # what the mark means
 
 
 def test_only_a_history_that_names_songs_tells_that_one_was_not_played(visit, served, song):
