@@ -107,6 +107,8 @@ def test_an_artist_page_lists_all_songs_the_most_played_first_then_by_album(scan
                 with_plays = page.locator("#artist-songs .song-row", has_text="1 play")
                 expect(with_plays).to_have_count(int(played.id in songs))
                 assert ids(rows(page, "#artist-songs")) == sorted(songs, key=lambda song: song != played.id)
+                albums = page.locator("#artist-songs .row-album").all()
+                assert len({round(album.bounding_box()["x"]) for album in albums}) == 1  # with plays and without
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
