@@ -76,6 +76,18 @@ def test_a_far_song_is_not_there_because_of_the_nearest_liked_one(library):
     assert all(one.is_near and one.song.genre == "jazz" for one in home.unplayed)
 
 
+def test_a_first_page_has_the_first_song_of_each_artist_before_the_second_of_any(library):
+    play(library, songs_of(library, "jazz")[:6])
+    library.play_log.update_history()
+    home = library.snapshot(now=True).home("ann")
+    artists = [one.song.artist for one in home.for_you]
+    several = len(set(artists))
+    assert 1 < several < len(artists)
+    assert len(set(artists[:several])) == several
+    ranked = [one.song.artist for one in library.for_you("ann", 2 * len(artists)).songs]
+    assert len(set(ranked[:several])) < several  # by their fit alone an artist has several songs in a row
+
+
 def test_what_was_played_lately_counts_more_than_what_was_played_long_ago(library):
     play(library, songs_of(library, "jazz")[:4], days_ago=3 * 365)
     play(library, songs_of(library, "metal")[:4], days_ago=2)

@@ -140,7 +140,7 @@ def test_what_it_cannot_hear_is_stated(space, words):
 
 
 def test_without_an_encoder_of_words_one_line_says_how_to_get_it(space):
-    with pytest.raises(InvalidInputError, match="nearsong encoders install musicnn"):
+    with pytest.raises(InvalidInputError, match=r"nearsong encoders add musicnn`, then `nearsong scan`"):
         find_songs(space, None, "mellow")
 
 

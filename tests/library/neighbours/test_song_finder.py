@@ -212,6 +212,19 @@ def test_a_name_of_any_length_is_refused_in_one_line():
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["/music/zzqq.mp3", "./zzqq", "../zzqq", "~/zzqq", "zzqq.FLAC", ".", "xx/yy.flac"])
+def test_a_path_of_nothing_is_called_one(text):
+    with pytest.raises(UnclearSongError, match="; no file that can be read is there, and no song of the library"):
+        FINDER.find(text)
+
+
+@pytest.mark.parametrize("text", ["zzqq", "Zz/Qq", "Mr. Zzqq", "zzqq vol.2"])
+def test_a_name_of_nothing_is_not_called_a_path(text):
+    with pytest.raises(UnclearSongError, match="; give artist - title") as caught:
+        FINDER.find(text)
+    assert "no file" not in str(caught.value)
+
+
 def test_an_exact_artist_stands_for_their_songs():
     assert {song.id for song in FINDER.of_group("miles  DAVIS")} == {2, 3, 4}
     assert FINDER.of_group("Miles") == []

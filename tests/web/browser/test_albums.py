@@ -107,6 +107,18 @@ def test_an_artist_page_lists_all_songs_the_most_played_first_then_by_album(scan
                 with_plays = page.locator("#artist-songs .song-row", has_text="1 play")
                 expect(with_plays).to_have_count(int(played.id in songs))
                 assert ids(rows(page, "#artist-songs")) == sorted(songs, key=lambda song: song != played.id)
+                albums = page.locator("#artist-songs .row-album").all()
+                assert len({round(album.bounding_box()["x"]) for album in albums}) == 1  # with plays and without
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
+def test_the_songs_of_an_artist_stand_below_their_heading_and_the_name_beside_the_cover(visit, served, options):
+    page = visit(served, f"#/song/{ask(served, '/songs')['items'][0]['id']}/artist", **options)
+    heading = page.locator("#artist-songs-title").bounding_box()
+    assert page.locator("#artist-songs .cover").first.bounding_box()["x"] == pytest.approx(heading["x"], abs=1)
+    if options:
+        name, cover = (page.locator(f".album-head {one}").bounding_box() for one in ("h1", ".song-cover"))
+        assert name["y"] + name["height"] / 2 == pytest.approx(cover["y"] + cover["height"] / 2, abs=4)
 
 
 def test_albums_are_found_sorted_and_played_from_the_grid(visit, with_compilation):

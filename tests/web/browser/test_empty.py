@@ -90,3 +90,12 @@ def test_a_file_that_is_no_history_is_reported_in_plain_words(scanned, visit, tm
     expect(page.locator(".toast-bad")).to_be_visible(timeout=LONG)
     assert "Traceback" not in page.locator(".toast-bad").inner_text()
     expect(page.get_by_role("heading", name="Next: import a listening history")).to_be_visible()
+
+
+def test_without_words_find_by_sound_gives_the_commands_that_get_them(visit, served):
+    page = visit(served, "#/listen")
+    words = page.get_by_role("region", name="Find by words")
+    expect(words.locator("code")).to_have_text(
+        re.compile(r"encoders install musicnn && nearsong encoders add .*musicnn && nearsong scan")
+    )
+    expect(words.get_by_role("textbox")).to_have_count(0)

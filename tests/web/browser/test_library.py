@@ -60,6 +60,37 @@ def test_a_misspelt_name_finds_the_song_and_says_so(visit, served):
     assert "Song 31" in titles(rows(page))
 
 
+def test_a_misspelt_artist_is_offered_too(visit, served):
+    page = visit(served)
+    page.locator("#search").fill("bnad a3")
+    expect(page.locator("#result-count")).to_contain_text("similar spelling")
+    names = page.get_by_role("list", name="Artists and albums").get_by_role("link")
+    expect(names.filter(has_text="Band A3")).to_have_count(1)
+    names.filter(has_text="Band A3").click()
+    expect(page.get_by_role("heading", name="Band A3", level=1)).to_be_visible()
+
+
+def test_genres_have_numbers_only_where_those_are_of_what_is_shown(visit, served):
+    page = visit(served)
+    numbers = page.get_by_role("group", name="Genre").locator(".number")
+    expect(numbers.first).to_be_visible()
+    page.locator("#search").fill("band a3")
+    expect(rows(page)).to_have_count(2)
+    expect(numbers).to_have_count(0)
+    page.get_by_role("button", name="Clear search").click()
+    expect(numbers.first).to_be_visible()
+
+
+def test_every_tab_says_the_same_of_the_library(visit, served):
+    page = visit(served)
+    lead = page.locator("#view .lead").first
+    said = lead.inner_text()
+    for tab in ("Albums", "Artists"):
+        page.get_by_role("navigation", name="Library").get_by_role("link", name=tab).click()
+        expect(page.get_by_role("link", name=tab, exact=True)).to_have_attribute("aria-current", "page")
+        expect(lead).to_have_text(said)
+
+
 def test_nothing_found_is_reported(visit, served):
     page = visit(served)
     page.locator("#search").fill("xylophone quartet")

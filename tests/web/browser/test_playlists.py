@@ -24,6 +24,11 @@ def made(visit, served):
     return page
 
 
+def test_the_settings_of_a_playlist_are_called_those_of_a_playlist(visit, served):
+    page = visit(served, "#/playlists")
+    expect(page.get_by_role("form", name="Playlist settings")).to_contain_text("Stay near these songs")
+
+
 def is_draft(answer) -> bool:
     return answer.url.endswith("/playlists/draft")
 

@@ -2,6 +2,7 @@
 
 import re
 
+import httpx
 import pytest
 import soundfile
 from playwright.sync_api import expect
@@ -53,6 +54,8 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
     left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
     assert left["x"] + left["width"] <= right["x"]
     assert page.locator(".mark-agree").count() > 0
+    assert page.locator(".mark-both").count() > 0
+    expect(page.locator(".both-legend")).to_have_text(["In both lists"] * 2)  # what the mark means
 
 
 def test_only_a_history_that_names_songs_tells_that_one_was_not_played(visit, served, song):
@@ -179,6 +182,7 @@ def test_a_file_outside_the_library_finds_its_own_kind_and_nothing_is_stored(vis
     page.locator("#listen-file").set_input_files(unheard(style))
     expect(rows(page, NEAR)).to_have_count(10)
     expect(page.locator("#kept")).to_have_text("The file was analysed and deleted.")
+    expect(page.locator("#same-sound")).to_have_count(0)
     assert any("Analysing" in text for text in seen())
     genre_of = {song["id"]: song["genre"] for song in ask(served, "/songs", limit=200)["items"]}
     found = [genre_of[song] for song in ids(rows(page, NEAR))]
@@ -188,6 +192,20 @@ def test_a_file_outside_the_library_finds_its_own_kind_and_nothing_is_stored(vis
     expect(rows(page, NEAR).first.locator(".why-lead")).to_be_visible()
     page.get_by_role("button", name=f"Play never heard {style}").click()
     played(page, 0.1)
+
+
+def test_a_file_with_the_sound_of_a_song_of_the_library_is_recognised(visit, served, unheard):
+    file, same = unheard(1), ask(served, "/songs")["items"][0]
+    files = {"file": (file.name, file.read_bytes())}
+    sent = httpx.post(f"{served}/api/v1/query?n=10", files=files, timeout=PATIENCE / 1000)
+    answer = sent.raise_for_status().json()
+    answer["native"][0] |= {"closeness": 0.99999, "song": same}
+    page = visit(served, "#/listen")
+    page.route(re.compile("/api/v1/query"), lambda route: route.fulfill(json=answer))
+    page.locator("#listen-file").set_input_files(file)
+    expect(page.locator("#same-sound")).to_have_text(f"It sounds the same as {same['title']} in the library.")
+    page.locator("#same-sound").get_by_role("link").click()
+    expect(page.get_by_role("heading", name=same["title"], level=1)).to_be_visible()
 
 
 def test_a_file_dropped_on_any_view_is_analysed_and_can_start_a_playlist(visit, served, unheard):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearsong.library.answers.filters import Filters
-from nearsong.library.answers.recommending.for_you import Fit, recommended
+from nearsong.library.answers.recommending.for_you import Fit, in_rounds, recommended
 from nearsong.library.answers.recommending.known_songs import KnownSongs
 from nearsong.library.answers.recommending.recommender import Recommender
 from nearsong.library.answers.recommending.records import Recommendation
@@ -40,7 +40,8 @@ class Home:
     added : list of Album
         What was added last.
     for_you : list of Recommendation
-        Songs near what the listener plays; if nothing is known of them, those that others play most.
+        Songs near what the listener plays, the best of each artist before the second of any; if nothing is known
+        of them, those that others play most.
     forgotten : list of Song
         What they loved or played much, but not lately.
     unplayed : list of Recommendation
@@ -89,10 +90,10 @@ def home(
     if (known.weights > 0).any():
         if plays_known:
             never = recommended(fit, name, n, Filters(fewer_plays=_ANY_PLAY)).songs
-            unplayed = [one for one in never if one.is_near]
+            unplayed = _artists_in_turn(recommender, [one for one in never if one.is_near])
         shown = {one.song.id for one in unplayed}
         found = recommended(fit, name, 2 * n, Filters()).songs
-        near = [one for one in found if one.song.id not in shown][:n]
+        near = _artists_in_turn(recommender, [one for one in found if one.song.id not in shown][:n])
     elif not known.weights.any():
         near = recommended(fit, name, n, Filters()).songs
     ids = recommender.space.ids
@@ -105,6 +106,13 @@ def home(
         forgotten=_forgotten(recommender, known, n, now),
         unplayed=unplayed,
     )
+
+
+def _artists_in_turn(recommender: Recommender, songs: list[Recommendation]) -> list[Recommendation]:
+    """Return songs so that a row of few shows many artists: the first song of each comes before the second of any."""
+    row_of, artists = recommender.space.row_of, recommender.space.artists
+    of_song = artists[[row_of[one.song.id] for one in songs]]
+    return [songs[at] for at in in_rounds(np.arange(len(songs)), of_song).tolist()]
 
 
 def _forgotten(recommender: Recommender, known: KnownSongs, n: int, now: float) -> list[Song]:

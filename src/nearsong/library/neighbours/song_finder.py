@@ -31,6 +31,9 @@ MIN_NEAR_SCORE = 70.0
 _MIN_SIMILAR_ARTIST = 80.0
 _DASH = re.compile(r"\s[-\u2010-\u2015\u2212]\s")
 _NUMBER = re.compile(r"\d+")
+_LIKE_A_PATH = re.compile(
+    r"\.{1,2}$|\.{0,2}/|~/|.*\.(aac|aiff?|ape|flac|m4a|mp3|mpc|oga|ogg|opus|wav|wma|wv)$", re.IGNORECASE
+)
 
 
 class SongFinder:
@@ -214,6 +217,8 @@ class SongFinder:
                 return song
         shown = [song.name for song in self._similarly_named(text, ranked)]
         advice = "give artist - title, an id or a path"
+        if _LIKE_A_PATH.match(text):
+            advice = f"no file that can be read is there, and no song of the library; {advice}"
         similar = f". Similar names: {_listed(shown)}" if shown else ""
         raise UnclearSongError(f"no match for {_quoted(text)}; {advice}{similar}.", shown)
 

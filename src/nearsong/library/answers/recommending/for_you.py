@@ -163,7 +163,7 @@ def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, 
     popularity = plays + listeners / (listeners.max(initial=0.0) + 1.0)  # less than one play
     rows = _best(recommender, popularity, allowed & (popularity > 0), n * SONGS_PER_ARTIST, filters)
     if not plays[rows].all():  # the songs of an artist are equal then
-        rows = _in_rounds(rows, recommender.space.artists)
+        rows = in_rounds(rows, recommender.space.artists[rows])
     rows = rows[:n]
     most = float(popularity.max(initial=0.0)) or 1.0
     songs = [Recommendation(recommender.space.songs[row], float(popularity[row] / most)) for row in rows.tolist()]
@@ -172,9 +172,9 @@ def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, 
     return ForYou(listener, songs, 0, [note.format(_in_words(listener))])
 
 
-def _in_rounds(rows: Ints, artists: npt.NDArray[np.integer]) -> Ints:
-    """Return rows so that the first song of each artist comes before the second of any; else in their order."""
-    _, of_row = np.unique(artists[rows], return_inverse=True)
+def in_rounds(rows: Ints, artists: npt.NDArray[np.integer]) -> Ints:
+    """Return rows, each with its artist, so that the first of each artist comes before the second of any."""
+    _, of_row = np.unique(artists, return_inverse=True)
     earlier = [np.count_nonzero(of_row[:at] == artist) for at, artist in enumerate(of_row.tolist())]
     return rows[np.argsort(earlier, kind="stable")]
 

@@ -15,7 +15,7 @@ from nearsong.validation import check_count
 
 Mask = npt.NDArray[np.bool_]
 
-INSTALL_ADVICE = "get musicnn with `nearsong encoders install musicnn`, and scan with it."
+INSTALL_ADVICE = "run `nearsong encoders install musicnn`, `nearsong encoders add musicnn`, then `nearsong scan`."
 """How to get an encoder with words."""
 
 

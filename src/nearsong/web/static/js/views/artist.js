@@ -64,7 +64,9 @@ const lineOf = (album) => [album.year, count(album.song_count, "song")].filter(B
 function songsOf(artist) {
   const songs = [...artist.songs].sort((one, other) => other.plays - one.plays);
   if (!songs.length) return null;
-  const row = (song) => ({ details: true, note: song.plays > 0 ? count(song.plays, "play") : null });
+  const isPlayed = songs[0].plays > 0; // then every row has a column of plays, so that albums stand in one too
+  const plays = (song) => h("span", {}, song.plays > 0 ? count(song.plays, "play") : "");
+  const row = (song) => ({ details: true, note: isPlayed && plays(song) });
   const listOf = (shown) => songList(shown, { label: "Songs", row, queue: songs, from: artistSource(artist) });
   const box = h("div", {}, listOf(songs.slice(0, FIRST_SONGS)));
   const all = () => {

@@ -86,12 +86,16 @@ function sections(home) {
   const all = [
     [home.queue || home.played.length, "continue", "Continue", goOn],
     [home.added.length, "added", "Recently added", albums(home.added), "#/library/albums?sort=newest"],
-    [near.length, "for-you", because.size ? "For you" : "Played most here", songs(near), "#/for-you"],
+    [near.length, "for-you", because.size ? "For you" : popular(near), songs(near), "#/for-you"],
     [fresh.length, "unplayed", "Never played, close to what you love", songs(fresh)],
     [home.forgotten.length, "forgotten", "Not heard for a while", songs(home.forgotten)],
   ];
   return all.filter(([has]) => has).map(([, ...one]) => () => section(...one));
 }
+
+/** What songs for a newcomer are; where histories name no titles, nobody knows how often a song was played. */
+const popular = (songs) =>
+  songs.every((song) => song.plays) ? "Played most here" : "By artists that most people here play";
 
 const reason = (song) => song && `Like ${titleOf(song)}`;
 

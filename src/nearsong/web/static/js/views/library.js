@@ -3,7 +3,7 @@
 
 import { get, isAbort, link } from "../core/api.js";
 import { announce, button, h, icon, replace } from "../core/dom.js";
-import { count, longTime, number } from "../core/format.js";
+import { count, number } from "../core/format.js";
 import { addState, pageState, replaceAddress } from "../core/scroll_memory.js";
 import { player } from "../player/player.js";
 import { moveByArrows, songRow } from "../songs/list.js";
@@ -11,9 +11,9 @@ import { scrollRow } from "../widgets/scroll_row.js";
 import { searchField } from "../widgets/search_field.js";
 import { skeleton } from "../widgets/skeleton.js";
 import { emptyLibrary, nextStep } from "./library/empty.js";
-import { namesFound } from "./library/names_found.js";
+import { namesFound, namesOf } from "./library/names_found.js";
 import { scanNote } from "./library/scan_note.js";
-import { libraryTabs } from "./library/tabs.js";
+import { libraryInWords, libraryTabs } from "./library/tabs.js";
 
 const PAGE_SONGS = 50;
 const SORTS = [
@@ -136,9 +136,8 @@ class LibraryView {
 
   /** Update the counts and the next step. */
   tell() {
-    const { songs, artists, seconds, step } = this.app.status;
-    const duration = `${longTime(seconds)}${seconds > 48 * 3600 ? " of music" : ""}`;
-    this.lead.textContent = `${count(songs, "song")} by ${count(artists, "artist")}, ${duration}`;
+    const { step } = this.app.status;
+    this.lead.textContent = libraryInWords(this.app.status);
     if (this.step === step) return;
     this.step = step;
     replace(this.advice, nextStep(this.app));
@@ -168,7 +167,8 @@ class LibraryView {
     const mine = (this.turn += 1);
     try {
       const asked = { ...this.asked, offset: 0, limit: Math.max(PAGE_SONGS, kept?.songs || 0) };
-      const [page, names] = await Promise.all([get("/songs", asked, { signal }), namesFound(asked.search, signal)]);
+      const [page, exact] = await Promise.all([get("/songs", asked, { signal }), namesFound(asked.search, signal)]);
+      const names = exact || (page.fuzzy ? namesOf(page.items) : null);
       await this.settled;
       if (mine !== this.turn) return; // the response to an earlier query
       this.songs = [];
@@ -301,8 +301,9 @@ class LibraryView {
   drawChips() {
     const { genres } = this;
     if (genres.length < 2) return void (this.chips.hidden = true);
-    const chosen = this.asked.genre;
-    const shown = JSON.stringify([genres, chosen]);
+    const { genre: chosen, search, artist, album } = this.asked;
+    const isAll = !(search || artist || album); // the numbers are those of the whole library
+    const shown = JSON.stringify([genres, chosen, isAll]);
     if (shown === this.shownChips) return; // they may be about to be pressed
     this.shownChips = shown;
     const first = genres.slice(0, MAX_CHIPS);
@@ -319,7 +320,7 @@ class LibraryView {
           on: { click: () => this.ask({ genre: genre.name === chosen ? "" : genre.name }) },
         },
         genre.name,
-        h("span", { class: "number" }, number(genre.songs)),
+        isAll && h("span", { class: "number" }, number(genre.songs)),
       );
     const choose = (event) => this.ask({ genre: event.target.value });
     const others =
@@ -328,7 +329,7 @@ class LibraryView {
         "select",
         { class: "chip", "aria-label": "Other genres", on: { change: choose } },
         h("option", { value: "" }, "More…"),
-        rest.map((genre) => h("option", { value: genre.name }, `${genre.name} (${number(genre.songs)})`)),
+        rest.map(({ name, songs }) => h("option", { value: name }, isAll ? `${name} (${number(songs)})` : name)),
       );
     const focused = this.chips.contains(document.activeElement) ? document.activeElement.textContent : null;
     const scrolled = this.chips.scrollLeft;

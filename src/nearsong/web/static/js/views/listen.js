@@ -4,16 +4,18 @@ import { isAbort, upload } from "../core/api.js";
 import { draft } from "./playlists/draft.js";
 import { announce, button, h, icon, replace } from "../core/dom.js";
 import { dropped, takeDropped } from "../widgets/drop.js";
-import { apart, brief, megabytes, percent, time } from "../core/format.js";
+import { apart, brief, megabytes, percent, time, titleOf } from "../core/format.js";
 import { isCurrent, player } from "../player/player.js";
 import { say } from "../core/toasts.js";
 import { emptyLibrary, learnNote } from "./library/empty.js";
+import { songHref } from "../songs/links.js";
 import { undoAction } from "./playlists/rows.js";
 import { wordsBox } from "./listen/words.js";
 import { neighbours } from "./song/neighbours.js";
 
 const AUDIO = "audio/*,.mp3,.flac,.ogg,.oga,.opus,.m4a,.mp4,.aac,.wav,.aif,.aiff,.wma,.ape,.wv,.mka";
 const NEAREST = 10;
+const SAME_SOUND = 0.9999; // closeness by sound alone: a file of the library has 0.999999
 const LEAD = "Upload a song to find similar ones in the library.";
 const touches = matchMedia("(pointer: coarse)"); // no drag and drop
 
@@ -46,6 +48,18 @@ export async function show(root, _params, app) {
     player.removeEventListener("change", onPlayer);
     view.cancel?.abort();
   };
+}
+
+/** The song of the library that an uploaded file is, if it has the same sound. */
+function sameSound([nearest]) {
+  if (!nearest || nearest.closeness < SAME_SOUND) return null;
+  const { song } = nearest;
+  return h(
+    "p",
+    { class: "heard-kept muted small-text", id: "same-sound" },
+    icon("library"),
+    h("span", {}, "It sounds the same as ", h("a", { href: songHref(song.id) }, titleOf(song)), " in the library."),
+  );
 }
 
 class ListenView {
@@ -238,6 +252,7 @@ class ListenView {
           icon("check"),
           answer.saved ? "Saved. It appears in the library in a minute." : "The file was analysed and deleted.",
         ),
+        sameSound(learned ? answer.native : answer.songs),
       ),
       answer.damage &&
         h(

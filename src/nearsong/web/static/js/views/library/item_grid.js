@@ -5,12 +5,12 @@
 
 import { get, isAbort, link } from "../../core/api.js";
 import { announce, button, h, icon, replace } from "../../core/dom.js";
-import { count, longTime, number } from "../../core/format.js";
+import { count, number } from "../../core/format.js";
 import { addState, pageState, replaceAddress } from "../../core/scroll_memory.js";
 import { tileGrid } from "../../albums/tiles.js";
 import { searchField } from "../../widgets/search_field.js";
 import { skeleton } from "../../widgets/skeleton.js";
-import { libraryTabs } from "./tabs.js";
+import { libraryInWords, libraryTabs } from "./tabs.js";
 
 const PAGE_ITEMS = 60;
 const MAX_PAGE_ITEMS = 200; // limit of the API
@@ -73,10 +73,9 @@ class ItemGrid {
       { class: "library-end", hidden: true },
       button("Show more", () => this.more(true), { class: "button quiet" }),
     );
-    const { songs, seconds } = this.app.status;
     replace(
       this.root,
-      this.app.heading("Library", { lead: `${count(songs, "song")}, ${longTime(seconds)}` }),
+      this.app.heading("Library", { lead: libraryInWords(this.app.status) }),
       libraryTabs(kind.name),
       h(
         "div",

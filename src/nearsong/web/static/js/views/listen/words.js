@@ -7,12 +7,33 @@ import { announce, button, h, replace } from "../../core/dom.js";
 import { count, percent } from "../../core/format.js";
 import { player } from "../../player/player.js";
 import { songList } from "../../songs/list.js";
+import { command, typed } from "../library/empty.js";
 
 const MOST = 20;
-const INSTALL = "nearsong encoders install musicnn";
 
-export function wordsBox(app) {
-  const hasWords = app.status.has_words;
+export const wordsBox = (app) =>
+  h(
+    "section",
+    { class: "words", "aria-labelledby": "words-title" },
+    h("h2", { id: "words-title" }, "Find by words"),
+    app.status.has_words ? wordsForm(app) : howToGetWords(app),
+  );
+
+/** Until an encoder knows words: what finds songs by them, and the three commands that get it. */
+function howToGetWords(app) {
+  const steps = ["nearsong encoders install musicnn", typed(app, "encoders add", "musicnn"), typed(app, "scan")];
+  return [
+    h(
+      "p",
+      { class: "muted" },
+      "Finds songs by words such as “mellow acoustic, no rap”. It needs an encoder that hears them: musicnn, " +
+        "a download of 29 MB. Run in a terminal:",
+    ),
+    command(steps.join(" && ")),
+  ];
+}
+
+function wordsForm(app) {
   const input = h("input", {
     id: "find-words",
     class: "input",
@@ -20,10 +41,9 @@ export function wordsBox(app) {
     maxlength: 200,
     placeholder: "mellow acoustic, no rap",
     autocomplete: "off",
-    disabled: !hasWords,
   });
   const box = h("div", { class: "words-box", id: "words-found" });
-  const find = h("button", { class: "button", type: "submit", disabled: !hasWords }, "Find");
+  const find = h("button", { class: "button", type: "submit" }, "Find");
 
   async function ask() {
     const words = input.value.trim();
@@ -36,10 +56,7 @@ export function wordsBox(app) {
     }
   }
 
-  return h(
-    "section",
-    { class: "words", "aria-labelledby": "words-title" },
-    h("h2", { id: "words-title" }, "Find by words"),
+  return [
     h(
       "form",
       {
@@ -56,9 +73,8 @@ export function wordsBox(app) {
       input,
       find,
     ),
-    !hasWords && h("p", { class: "muted" }, "Needs an encoder that knows words. Run: ", h("code", {}, INSTALL)),
     box,
-  );
+  ];
 }
 
 function draw(box, found) {

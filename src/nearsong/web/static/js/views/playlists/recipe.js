@@ -17,7 +17,7 @@ const DIALS = {
   },
   drift: {
     label: "Drift",
-    low: "Stay near the seeds",
+    low: "Stay near these songs",
     high: "Move away",
     words: ["None", "Slight", "Moderate", "Strong", "Maximum"],
   },
@@ -56,7 +56,7 @@ export function recipe({ make, shuffle, filters, signal, hasDial }) {
         },
       },
     },
-    h("h2", { id: "recipe-title" }, "Settings"),
+    h("h2", { id: "recipe-title" }, "Playlist settings"),
     part(modes()),
     part(seeds(signal)),
     part(walk()),

@@ -82,6 +82,8 @@ function column(kind, list, inBoth, query, whyOf) {
         iconButton("play", `Play all: ${NAMES[kind].title}`, () => player.play(songs), { title: "Play all" }),
     ),
     songs.length ? rows : h("p", { class: "muted" }, "No songs match. Remove a filter, or add more music."),
+    inBoth.size > 0 &&
+      h("p", { class: "both-legend muted small-text", "aria-hidden": true }, icon("both"), "In both lists"),
   );
 }
 
