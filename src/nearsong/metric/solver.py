@@ -37,7 +37,7 @@ _DESCENT_STALL = 3.0  # in units of tol: below this decrease the bundle takes ov
 _SERIOUS_STEP_RATIO = 0.05  # share of the predicted decrease from which on a step moves the centre
 _PREDICTION_DONE = 0.5  # in units of tol: predicted decrease at which the certificate phase starts
 _MINIMISED = 0.25  # in units of tol: predicted decrease at which the next C of a path is taken on
-_LEAST_DECREASE = 1e-3  # share of the objective that the decrease from W = 0 counts as at least
+_MIN_DECREASE = 1e-3  # share of the objective that the decrease from W = 0 counts as at least
 _PREDICTED_GAP_SHARE = 0.3  # share of the gap that the model should predict in the certificate phase
 _PREDICTED_GAP_SHARE_OF_PATH = 0.5  # the same on a path, whose metrics are nearer to the optimum by then
 _MU_FACTOR = 3.0  # change of mu in the certificate phase
@@ -305,7 +305,7 @@ class _Run:
         It is small beside the objective, and beside what has been gained over W = 0: a loss of which little can be
         gained has metrics of very different quality within ``tol`` of its optimum.
         """
-        gained = max(self.C * self.solver._zero_slack - value, _LEAST_DECREASE * value)
+        gained = max(self.C * self.solver._zero_slack - value, _MIN_DECREASE * value)
         return self.tol * min(_MINIMISED * value, gained)
 
     def _step(self, certify: bool) -> None:
