@@ -105,7 +105,10 @@ def test_songs_of_every_format_are_scanned_and_listeners_learned_from(library, r
 def test_similar_songs_are_of_the_style_by_the_learned_model(library, run):
     found = json.loads(run("similar", f"{music_library.artist_name(0)} - Song 0", "--json"))
     assert found["metric"] == "learned", library["train"]
-    assert [song["genre"] for song in found["songs"][:3]] == [music_library.STYLES[0]] * 3
+    genres = [
+        song["genre"] for song in found["songs"] if song["genre"] != "mixed"
+    ]  # that of the songs in every format
+    assert genres[:3] == [music_library.STYLES[0]] * 3
 
 
 def test_a_real_socket_gives_similar_songs_and_every_format_as_browsers_play_it(library, folder):

@@ -7,6 +7,7 @@ import pytest
 
 from artist_means import ArtistMeans, artist_model, check_artist_embeddings
 from codewords_of import codewords_of
+from forked import end_of_fork
 from nearsong.library.models import embedding
 from nearsong.library.models.lifecycle import add_model, import_model
 from nearsong.library.scanning.scan import ScanOptions, scan
@@ -58,11 +59,7 @@ def test_a_scan_that_is_killed_leaves_nothing_wrong_for_good(store, music, make_
         if calls.count(stage) == n:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    child = os.fork()
-    if not child:
-        scan(store, [music], ScanOptions(prune=True), progress=kill)
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert end_of_fork(lambda: scan(store, [music], ScanOptions(prune=True), progress=kill)) == -signal.SIGKILL
     scan(store, [music], ScanOptions(prune=True))
     assert len(store.songs.all()) == 8
     check_artist_embeddings(store, store.models.active, model)

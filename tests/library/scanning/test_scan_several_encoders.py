@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codewords_of import codewords_of
+from forked import end_of_fork
 from nearsong.audio import DeltaMFCC
 from nearsong.errors import EncoderNotInstalledError, InvalidInputError, LibraryError
 from nearsong.library import Library
@@ -16,7 +17,7 @@ from nearsong.library.models.library_encoders import chosen_encoders, stored_enc
 from nearsong.library.models.lifecycle import add_model, import_model, native_model, sample_vectors, use_model
 from nearsong.library.scanning.scan import ScanOptions, scan
 from nearsong.model import SongEncoder
-from nearsong.model.encoders import ENCODERS
+from nearsong.model.encoders import ENCODERS, names
 
 in_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)  # where databases make no difference
 
@@ -65,7 +66,13 @@ CODEWORDS_ONLY = ScanOptions(encoders=("codewords",))
 
 @pytest.fixture(autouse=True)
 def means(monkeypatch):
-    monkeypatch.setitem(ENCODERS, "means", MeanEncoder)
+    register(monkeypatch, MeanEncoder)
+
+
+def register(monkeypatch, encoder):
+    """Add an encoder to those that there are."""
+    monkeypatch.setitem(ENCODERS, encoder.name, encoder)
+    monkeypatch.setattr(names, "ENCODER_NAMES", (*names.ENCODER_NAMES, encoder.name))
 
 
 def scanned_encoder(store, name):
@@ -205,11 +212,9 @@ def test_unknown_encoders_are_refused_before_anything_happens(store, music):
 def test_a_killed_scan_that_adds_an_encoder_is_continued(store, address, music, analysed):
     scan(store, [music], CODEWORDS_ONLY)
     analysed.take()
-    child = os.fork()
-    if not child:  # no worker processes, so that it can be killed between two songs
-        scan(store, [music], ScanOptions(encoders=BOTH_NAMES), progress=_kill_at("analysing songs", 3))
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    progress = _kill_at("analysing songs", 3)  # no worker processes, so that it can be killed between two songs
+    both = ScanOptions(encoders=BOTH_NAMES)
+    assert end_of_fork(lambda: scan(store, [music], both, progress=progress)) == -signal.SIGKILL
     with sqlite3.connect(address) as connection:
         counts = dict(connection.execute("SELECT encoder_id, COUNT(*) FROM song_vectors GROUP BY 1").fetchall())
     assert counts[codewords_of(store)] == 6
@@ -273,7 +278,7 @@ def test_an_optional_encoder_leaves_songs_without_a_vector_to_the_others(store, 
             means = super().result()
             return means if means[0] > threshold else np.full(39, np.nan)
 
-    monkeypatch.setitem(ENCODERS, "rare", RareEncoder)
+    register(monkeypatch, RareEncoder)
     scan(store, [music], ScanOptions(encoders=("means",)))
     threshold = float(np.median([row[0] for row in vectors_of(store, "means").values()]))
     scan(store, [music], ScanOptions(encoders=("means", "rare")))

@@ -149,10 +149,11 @@ def test_minus_seeds_push_their_neighbours_away(shared_client):
     snapshot = client.service.snapshot
     asked = {"seed": [1, 3], "n": 20}
     plain = ids(client.get("/api/v1/similar", params=asked))
-    minus = ids(client.get("/api/v1/similar", params={**asked, "without": [8]}))
-    assert minus == [near.song.id for near in snapshot.similar([1, 3], 20, without=[8])]
-    assert (8 in plain, 8 in minus) == (True, False)
-    assert minus != [song for song in plain if song != 8]
+    last = plain[-1]
+    minus = ids(client.get("/api/v1/similar", params={**asked, "without": [last]}))
+    assert minus == [near.song.id for near in snapshot.similar([1, 3], 20, without=[last])]
+    assert last not in minus
+    assert minus[:-1] != plain[:-1]
     alone = ids(client.get("/api/v1/similar", params={"seed": 1, "without": [9, 3], "n": 5, "metric": "native"}))
     assert alone == [near.song.id for near in snapshot.similar([1], 5, None, "native", without=[9, 3])]
     missing = client.get("/api/v1/similar", params={"seed": 1, "without": 99_999})

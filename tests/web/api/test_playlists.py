@@ -67,7 +67,7 @@ def test_a_seed_of_another_model_or_of_nonsense_is_a_problem(client):
     wrong = {
         (409, "the file was analysed for another model; upload it again."): [analysed(snapshot, model=999)],
         (400, "; send it as the query returned it."): [
-            analysed(snapshot, embedding=np.zeros(3)),
+            analysed(snapshot, embedding=np.zeros(snapshot.space.embeddings.shape[1] + 1)),
             analysed(snapshot, embedding=np.full_like(snapshot.space.embeddings[0], np.nan)),
             {"model": snapshot.model.id, "embedding": "no base64!"},
             {"model": snapshot.model.id, "embedding": "AAA="},
