@@ -36,7 +36,7 @@ PROFILES: dict[str, dict[str, Any]] = {
             "n_artists": 4600,
             "n_users": 19_000,
             "artists_per_user": 50,
-            "frames_per_song": 431,
+            "frames_per_song": 4000,
             "n_genres": 20,
             "songs_per_artist": 2.63,
         },

@@ -116,6 +116,13 @@ def now_playing(page: Page, subject: Subject) -> None:
     expect(page.locator("#now-playing")).to_be_visible()
 
 
+def queue(page: Page, subject: Subject) -> None:
+    """Show what comes next."""
+    library(page, subject)
+    page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row").first).to_be_visible()
+
+
 def library(page: Page, subject: Subject) -> None:
     """Show the library while a song plays."""
     go(page, subject, library_hash(page, subject), "#songs .song-row")
@@ -156,6 +163,9 @@ def map_(page: Page, subject: Subject) -> None:
     page.locator("#map-lasso").click()
     turns = [2 * math.pi * step / 24 for step in range(24)]
     places = [(x + reach * math.cos(turn) * 1.1, y + reach * math.sin(turn)) for turn in turns]
+    canvas = page.locator("#map-canvas").bounding_box() or {}
+    left, right = canvas["x"] + 4, canvas["x"] + canvas["width"] - 4  # on a phone the genre may be as wide as the map
+    places = [(min(max(across, left), right), down) for across, down in places]
     page.mouse.move(*places[0])
     page.mouse.down()
     for place in places[1:]:
@@ -211,6 +221,7 @@ VIEWS: dict[str, Callable[[Page, Subject], None]] = {
     "quality": quality,
     "settings": settings,
     "now-playing": now_playing,
+    "queue": queue,
 }
 SETTLED = "#view:not([aria-busy]):not(:has(.skeletons)) h1"
 """The heading of a view that has come, with all that it waited for."""
@@ -252,7 +263,7 @@ def take(page: Page, path: Path) -> None:
     page.mouse.move(1, 1)
     page.wait_for_function(
         "() => [...document.images].filter((one) => { const box = one.getBoundingClientRect();"
-        " return box.bottom > 0 && box.top < innerHeight && box.width; })"
+        " return box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth && box.width; })"
         ".every((one) => one.complete && one.naturalWidth)"
     )
     page.wait_for_load_state("networkidle")

@@ -105,7 +105,7 @@ def test_strawberry_shows_all_songs_plays_them_and_scrobbles(served, tmp_path):
             strawberry.click(FIRST_ROW, times=2)
 
         strawberry.until(hears_both, play)
-        strawberry.until(lambda: served.plays() == [("anyone", long.title)])  # it follows by itself
+        strawberry.until(lambda: ("anyone", long.title) in served.plays())  # it follows by itself
 
 
 def test_clementine_shows_all_songs(served, tmp_path):

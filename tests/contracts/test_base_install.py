@@ -142,7 +142,7 @@ def network_of_the_user(folder):
 
 
 def music_in_a_bucket(folder):
-    root_address("s3://bucket/music")
+    root_address("s3a://bucket/music")  # fsspec keeps what s3:// needs, once another test has used it
 
 
 def figures_of_a_report(folder):

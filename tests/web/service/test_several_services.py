@@ -137,7 +137,7 @@ def test_a_listener_who_is_added_and_renews_the_token_is_known_to_all_at_once(to
         assert browser.post("/login", data={"token": together.tokens["Ben"]}).headers["location"] == "/"
         renewed = browser.post("/api/v1/listeners/Ben/token")
         assert renewed.status_code == 200
-        assert answers(browser, "/api/v1/songs") == {200}  # with the session of the new token
+        wait_for(lambda: answers(browser, "/api/v1/songs") == {200})  # with the session of the new token
     wait_for(lambda: answers(ben, "songs") == {401})  # with the earlier token
 
 
