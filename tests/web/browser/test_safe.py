@@ -189,3 +189,35 @@ def test_the_page_reports_that_the_service_is_gone_and_goes_on_when_it_is_back(
             expect(banner).to_be_hidden()
             expect(rows(page)).to_have_count(2)
             page.context.close()
+
+
+def test_the_page_reports_a_service_that_takes_requests_and_answers_none(visit, served):
+    page = visit.blank(served)
+    sooner = "window.setTimeout = (run, wait, ...more) => later(run, wait > 10_000 ? 200 : wait, ...more);"
+    page.add_init_script(f"if (!window.isHurried) {{ window.isHurried = true; const later = setTimeout; {sooner} }}")
+    page.goto(f"{served}/#/library")
+    expect(rows(page)).to_have_count(50)
+    page.route("**/api/v1/**", lambda _route: None)
+    page.locator("#search").fill("band a3")
+    banner = page.locator("#link-banner")
+    expect(banner).to_contain_text("nearsong is not responding")
+    page.unroute_all(behavior="ignoreErrors")
+    expect(banner).to_be_hidden()
+    expect(rows(page)).to_have_count(2)
+    page.context.close()  # its timers stay hurried
+
+
+def test_hearts_that_could_not_be_loaded_are_asked_for_again(visit, own_server):
+    page, asked = visit.blank(own_server, allow=("503",)), []
+
+    def answer(route) -> None:
+        asked.append(route)
+        if len(asked) == 1:
+            route.fulfill(status=503, json={"title": "the library is in use"})
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/hearts", answer)
+    page.goto(f"{own_server}/#/library")
+    expect(rows(page).first.locator(".heart")).to_be_visible()
+    assert len(asked) > 1

@@ -6,7 +6,7 @@
 //   app.signal        aborted when the view is left              app.fail(error) shows an error instead of the view
 //   app.heading(text, {lead, actions}) -> the head of a view with its <h1>, which is focused after navigation
 
-import { forgetFirst, get, isAbort, link, signOut } from "./core/api.js";
+import { forgetFirst, get, health, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
 import { startDrop } from "./widgets/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
@@ -153,7 +153,7 @@ async function load(name) {
     return await LOAD[name]();
   } catch (error) {
     try {
-      await get("/health");
+      await health();
     } catch (silent) {
       missed = true;
       throw silent;
@@ -239,7 +239,7 @@ function watchLink() {
   const ask = (turn) => {
     clearTimeout(timer);
     timer = setTimeout(
-      () => get("/health").catch(() => ask(turn + 1)),
+      () => health().catch(() => ask(turn + 1)),
       RETRY_MILLISECONDS[Math.min(turn, RETRY_MILLISECONDS.length - 1)],
     );
   };

@@ -10,12 +10,17 @@
 //   songUrl.audio(id), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
-//   isUp() -> promise of the same, asked now; whenUp(run): now, or when it is back
+//   health() -> promise that fails where the service does not respond; isUp() -> promise of whether it does
+//   whenUp(run): now, or when it is back
 //   An AbortError is passed on: isAbort(error).
 
 import { forget } from "./storage.js";
 
 export const ROOT = "/api/v1";
+
+const HEALTH = "/health";
+const SLOW_MILLISECONDS = 15000; // a request that waits longer asks whether the service responds at all
+const HEALTH_MILLISECONDS = 20000; // a connection without an answer for so long counts as none
 
 export class ApiError extends Error {
   constructor({ status = 0, title = "", detail = "", type = "about:blank", retryAfter = null }) {
@@ -104,6 +109,8 @@ async function send(method, path, { params, body, signal } = {}) {
   const headers = { Accept: "application/json, application/problem+json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let answer;
+  const look = () => link.up && path !== HEALTH && health().catch(() => {});
+  const slow = setTimeout(look, SLOW_MILLISECONDS);
   try {
     const first = takeFirst(method, path, params);
     const ask = () =>
@@ -118,6 +125,8 @@ async function send(method, path, { params, body, signal } = {}) {
     signal?.throwIfAborted();
   } catch (error) {
     throw isAbort(error) ? error : gone();
+  } finally {
+    clearTimeout(slow);
   }
   report(true);
   if (!answer.ok) throw problem(answer.status, await answer.text().catch(() => ""), answer.headers.get("Retry-After"));
@@ -136,9 +145,21 @@ export const post = async (path, body = {}, { params, signal } = {}) =>
 export const put = async (path, body = {}) => json(await send("PUT", path, { body }));
 export const del = async (path) => json(await send("DELETE", path));
 
+/** Ask whether the service responds; a connection that hangs, as after a change of networks, does not. */
+export async function health() {
+  const controller = new AbortController();
+  const late = () => controller.abort(Object.assign(new Error("no answer"), { name: "TimeoutError" }));
+  const timer = setTimeout(late, HEALTH_MILLISECONDS);
+  try {
+    return await get(HEALTH, null, { signal: controller.signal });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Whether the service responds. */
 export const isUp = () =>
-  get("/health").then(
+  health().then(
     () => true,
     () => link.up,
   );

@@ -45,11 +45,16 @@ class Hearts extends EventTarget {
 
 export const hearts = new Hearts();
 
+const RETRY_MILLISECONDS = 3000;
+
 export function startHearts(app) {
+  let timer = 0;
   const load = async () => {
+    clearTimeout(timer);
     if (hearts.shown || !app.status?.records_plays) return;
-    const found = await get("/hearts").catch(() => null); // tried again with the next status
+    const found = await get("/hearts").catch(() => null);
     if (found && !hearts.shown) hearts.fill(found.map((heart) => heart.song_id));
+    else if (!hearts.shown) timer = setTimeout(load, RETRY_MILLISECONDS); // or with the next status
   };
   app.events.addEventListener("status", load);
 }
