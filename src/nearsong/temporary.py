@@ -208,6 +208,21 @@ def _can_be_locked(path: Path) -> bool:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block with the file of a path; where there are no locks, go on."""
+    with contextlib.ExitStack() as open_ones:
+        with contextlib.suppress(
+            OSError, ImportError
+        ):  # a folder that cannot be written, a system without such locks
+            import fcntl  # Unix only
+
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = open_ones.enter_context(open(path, "ab"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def lock(file: IO[Any] | int) -> bool:
     """Lock a file while it is open; False if another process has locked it."""
     try:

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from nearsong.library.maps.cached import map_thumbnail as map_thumbnail
     from nearsong.library.models.encoder_list import EncoderStatus as EncoderStatus
     from nearsong.library.models.encoder_list import list_encoders as list_encoders
+    from nearsong.library.neighbours.graph_builder import GraphBuilder as GraphBuilder
     from nearsong.library.neighbours.named_songs import NamedSongs as NamedSongs
     from nearsong.library.reading import LibraryReader as LibraryReader
     from nearsong.library.records import Neighbour as Neighbour
@@ -131,6 +132,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "library": ["Library"],
         "snapshot": ["Snapshot"],
         "status": ["Status"],
+        "neighbours.graph_builder": ["GraphBuilder"],
         "neighbours.named_songs": ["NamedSongs"],
         "reading": ["LibraryReader"],
         "sync.match_songs": ["SharedFolder"],

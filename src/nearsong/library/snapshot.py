@@ -174,7 +174,7 @@ class Snapshot(SnapshotSongs):
         return AlbumBrowser(self.albums, self.space, self.plays)
 
     def warm(self) -> None:
-        """Compute what the first queries would wait for, the most frequent first, and extend a graph that is old."""
+        """Compute what the first queries would wait for, the most frequent first."""
         start = time.monotonic()
         songs = [song.id for song in self.space.songs[:1]]
         for song in songs:
@@ -184,7 +184,6 @@ class Snapshot(SnapshotSongs):
         for song in songs:
             self.similar([song], metric="native")
         _ = self.albums, self.sounds, self.words, self.traits, self.fused_explainer
-        self.space.extend_graph()
         self.warming = time.monotonic() - start
 
     def is_ready(self, metric: str = "active") -> bool:

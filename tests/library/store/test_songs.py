@@ -57,6 +57,17 @@ def test_a_song_comes_back_as_it_went_in(store):
     }
 
 
+def test_songs_that_are_read_together_hold_what_they_have_in_common_once(store):
+    ids = []
+    for number in range(3):
+        tags = Tags("Björk Guðmundsdóttir", f"Song {number}", "An Album", "Icelandic Pop", 1997, sample_rate=48_000)
+        ids.append(put(store, f"/{number}.mp3", tags=tags, seconds=305.5))
+    for found in (store.songs.all(), store.songs.all(ids)):
+        for name in ("artist", "artist_key", "album", "genre", "year", "sample_rate"):
+            assert len({id(getattr(song, name)) for song in found}) == 1, name
+        assert [song.title for song in found] == ["Song 0", "Song 1", "Song 2"]
+
+
 def test_a_song_knows_since_when_it_is_in_the_library_however_often_its_file_changes(store):
     before = time.time()
     song = put(store, "/a.mp3")

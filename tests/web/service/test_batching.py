@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from nearsong.web.service.batching import QueryBatcher
+from nearsong.web.service.batching import BUSY_QUERIES, ENOUGH_QUERIES, QueryBatcher
 
 WAIT = 30  # seconds until a test that hangs fails
 
@@ -107,3 +107,111 @@ def test_after_it_was_closed_it_can_be_asked_again_and_leaves_no_thread(finder):
         assert run(batcher.submit("a", 3)) == 6
         batcher.close()
     assert not [thread for thread in set(threading.enumerate()) - before if thread.name.startswith("nearsong-")]
+
+
+# ---- collecting queries that come one soon after the other
+
+
+class HandMovedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock stands still until a test moves it."""
+
+    now = 100.0
+
+    def time(self):
+        return self.now
+
+    async def move(self, seconds):
+        self.now += seconds
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def asked_every(loop, batcher, seconds, questions):
+    """Ask one after the other, each some time after the last; return tasks."""
+    tasks = []
+    for question in questions:
+        tasks.append(loop.create_task(batcher.submit("a", question)))
+        await loop.move(seconds)
+    return tasks
+
+
+def run_by_hand(coroutine):
+    loop = HandMovedLoop()
+    try:
+        return loop.run_until_complete(coroutine(loop))
+    finally:
+        loop.close()
+
+
+def questions_of(finder):
+    return [questions for _, questions in finder.calls]
+
+
+def test_queries_far_apart_are_answered_alone_without_waiting(finder):
+    finder.opened.set()
+
+    async def ask(loop):
+        batcher = QueryBatcher(finder, collect=1.0)
+        for question in range(6):
+            assert await batcher.submit("a", question) == 2 * question
+            await loop.move(0.4)  # the clock stands still while one is answered
+        batcher.close()
+
+    run_by_hand(ask)
+    assert questions_of(finder) == [[question] for question in range(6)]
+
+
+def test_queries_close_together_are_collected_until_time_is_up_or_they_are_enough(finder):
+    finder.opened.set()
+
+    async def ask(loop):
+        batcher = QueryBatcher(finder, collect=1.0)
+        tasks = await asked_every(loop, batcher, 0.0, range(BUSY_QUERIES - 1))
+        await asyncio.gather(*tasks)
+        before = len(finder.calls)
+        tasks = await asked_every(loop, batcher, 0.1, range(10, 16))
+        assert len(finder.calls) == before
+        await loop.move(0.5)
+        await asyncio.gather(*tasks)
+        assert questions_of(finder)[before:] == [list(range(10, 16))]
+        await asyncio.gather(*await asked_every(loop, batcher, 0.0, range(20, 20 + ENOUGH_QUERIES)))
+        assert questions_of(finder)[before + 1 :] == [list(range(20, 20 + ENOUGH_QUERIES))]
+        batcher.close()
+
+    run_by_hand(ask)
+
+
+def test_a_fast_client_that_asks_alone_waits_once_and_then_for_a_while_no_more(finder):
+    finder.opened.set()
+
+    async def ask(loop):
+        batcher = QueryBatcher(finder, collect=1.0)
+        for question in range(BUSY_QUERIES - 1):
+            await batcher.submit("a", question)
+        (waiting,) = await asked_every(loop, batcher, 0.0, [7])
+        await loop.move(0.9)
+        assert not waiting.done()
+        await loop.move(0.2)
+        assert await waiting == 14
+        for question in range(20):  # the clock stands still, so that these would wait for ever
+            assert await batcher.submit("a", question) == 2 * question
+        batcher.close()
+
+    run_by_hand(ask)
+
+
+def test_closing_while_queries_are_collected_starts_nothing_later(finder):
+    finder.opened.set()
+
+    async def ask(loop):
+        batcher = QueryBatcher(finder, collect=1.0)
+        tasks = await asked_every(loop, batcher, 0.0, range(BUSY_QUERIES - 1))
+        await asyncio.gather(*tasks)
+        before = len(finder.calls)
+        (task,) = await asked_every(loop, batcher, 0.0, [9])
+        batcher.close()
+        await loop.move(2.0)
+        assert len(finder.calls) == before
+        task.cancel()
+
+    run_by_hand(ask)

@@ -136,3 +136,24 @@ def test_a_look_that_hangs_does_not_keep_the_service_from_ending(trained, monkey
     over.set()
     looking.join(WAIT)
     assert not looking.is_alive()
+
+
+@pytest.fixture
+def needs_a_graph(monkeypatch):
+    """The songs of the tests are as many as those that need a graph."""
+    monkeypatch.setattr("nearsong.library.neighbours.space.APPROXIMATE_ABOVE", 50)
+
+
+def test_a_service_builds_the_graphs_that_its_cache_has_not_also_after_another_model_is_used(
+    needs_a_graph, client, trained
+):
+    def has_graph(model):
+        snapshot = client.service.loaded
+        return snapshot is not None and snapshot.model.id == model and not snapshot.space.index.is_exact
+
+    learned, native = sorted(trained.models(), key=lambda row: row.kind)
+    for model in (learned, native):
+        trained.use_model(model.id)
+        assert len(client.get("/api/v1/similar?seed=1&n=5").json()["songs"]) == 5
+        wait_for(lambda model=model: has_graph(model.id))
+        assert len(client.get("/api/v1/similar?seed=1&n=5").json()["songs"]) == 5

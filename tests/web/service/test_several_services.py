@@ -220,6 +220,29 @@ def test_what_plays_and_what_a_player_has_queued_is_known_to_all(together):
     assert queue["subsonic-response"]["playQueue"]["current"] == "4"
 
 
+def test_a_model_that_is_trained_in_another_process_is_the_one_of_all(together):
+    """How soon: `test_followed_models`."""
+    library, clients = together.library, together.clients()
+    learned, native = sorted(library.models(), key=lambda row: row.kind)
+
+    def models() -> set[int]:
+        return {client.get("similar?seed=1").json()["model"]["id"] for client in clients}
+
+    library.use_model(native.id)  # a training has to be better than the model in use
+    command = [sys.executable, "-m", "nearsong", "train", "--methods", "listener_space"]  # takes seconds
+    caches = {"XDG_CACHE_HOME": str(together.clock.parent / "cache of the training")}
+    environment = os.environ | caches | {"NEARSONG_LIBRARY": library.address}
+    try:
+        subprocess.run(command, check=True, capture_output=True, env=environment, timeout=2 * WAIT)
+        (trained,) = {row.id for row in library.models()} - {learned.id, native.id}
+        assert library.active_model == trained
+        wait_for(lambda: models() == {trained})
+    finally:
+        library.use_model(learned.id)
+    wait_for(lambda: models() == {learned.id})
+    library.remove_model(trained)
+
+
 def test_a_task_runs_by_itself_once_and_again_elsewhere_if_its_service_is_killed(together):
     library, services = together.library, together.services
     library.automation.change(

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from nearsong.atomic_write import atomic_path
 from nearsong.executor import available_processors
 from nearsong.library.neighbours.exact import Floats, Rows, float64_blocks
-from nearsong.temporary import remove_unfinished
+from nearsong.temporary import one_at_a_time, remove_unfinished
 from nearsong.types import Progress
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ TRAILER = struct.Struct("<16sdIQQI")
 
 KEY_BYTES = 16
 SUFFIX = ".graph"
+LOCK_FILE = "graph.lock"
+"""Whoever builds a graph in a cache has this file locked; another process waits, and finds the graph."""
+
 MAX_CACHED_GRAPHS = 3
 
 
@@ -147,9 +150,20 @@ class Graph:
             Ascending.
         cache : path or None
         only_cached : bool
+            Otherwise other processes that build in this cache are waited for.
         progress : callable
         """
         songs = _Songs(ids, embeddings, fingerprints_of(embeddings))
+        if only_cached or cache is None:
+            return cls._found_or_built(songs, cache, only_cached, progress)
+        with one_at_a_time(cache / LOCK_FILE):
+            return cls._found_or_built(songs, cache, only_cached, progress)
+
+    @classmethod
+    def _found_or_built(
+        cls, songs: _Songs, cache: Path | None, only_cached: bool, progress: Progress
+    ) -> "Graph | None":
+        ids, embeddings = songs.ids, songs.embeddings
         for rows, stored in _most_of(songs, cache):
             is_used = only_cached or int((rows >= 0).sum()) == len(ids)
             index = stored.index(writable=not is_used)

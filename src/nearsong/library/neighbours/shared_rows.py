@@ -42,6 +42,11 @@ def shared_rows(rows: Floats, cache: Path) -> Floats:
     return rows
 
 
+def file_of(rows: Floats, cache: Path) -> Path:
+    """Return the file of a cache in which rows are, if :func:`shared_rows` could write it."""
+    return cache / f"{_hash_of(rows)}{SUFFIX}"
+
+
 def _open(file: Path, shape: tuple[int, ...], name: str) -> Floats | None:
     """Map a file; None if there is none, or it does not have what its name says."""
     if not file.is_file() or file.stat().st_size != 4 * shape[0] * shape[1]:

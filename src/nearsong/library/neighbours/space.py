@@ -109,7 +109,7 @@ class Space:
 
     @cached_property
     def index(self) -> NeighbourIndex:
-        """The index of nearest neighbours: exact, or with a graph that :meth:`build_graph` stored of most songs."""
+        """The index of nearest neighbours: exact, or with a graph of most songs that is in the cache."""
         return self._build_index(only_cached=True)
 
     def build_graph(self, progress: Progress) -> str | None:
@@ -120,11 +120,16 @@ class Space:
         self.index = self._build_index(progress=progress)
         return NO_GRAPH if self.index.lacks_usearch else None
 
-    def extend_graph(self) -> None:
-        """Add the songs that the graph does not have if they are many; without a graph nothing is done."""
-        if self.index.n_outside_graph > MAX_TAIL:
-            self._build_index()
-            self.index = self._build_index(only_cached=True)  # from the file, which is shared
+    @property
+    def needs_graph(self) -> bool:
+        """Whether a graph should be built, or extended by the songs that it does not have; see `GraphBuilder`."""
+        if self.index.is_exact:
+            return len(self.songs) > APPROXIMATE_ABOVE and not self.index.lacks_usearch
+        return self.index.n_outside_graph > MAX_TAIL
+
+    def reopen_graph(self) -> None:
+        """Use the graph that is in the cache now."""
+        self.index = self._build_index(only_cached=True)
 
     def _build_index(self, *, only_cached: bool = False, progress: Progress = no_progress) -> NeighbourIndex:
         return NeighbourIndex.build(

@@ -282,13 +282,14 @@ class SongTable(SongVectors):
         """Return songs that could be analysed and are not set aside, by id; some or all of them."""
         query = sa.select(*(songs.c[name] for name in SONG_COLUMNS)).where(IS_SONG)
         result: list[Song] = []
+        shared: dict[Any, Any] = {}
         with self._database.reading() as connection:
             if ids is None:
-                result = [song_of_row(row._mapping) for row in connection.execute(query.order_by(songs.c.id))]
+                result = [song_of_row(row._mapping, shared) for row in connection.execute(query.order_by(songs.c.id))]
             else:
                 for block in blocks_of(sorted({int(song) for song in ids})):
                     rows = connection.execute(query.where(songs.c.id.in_(block)).order_by(songs.c.id))
-                    result.extend(song_of_row(row._mapping) for row in rows)
+                    result.extend(song_of_row(row._mapping, shared) for row in rows)
         return result
 
     def problems(self) -> list[tuple[str, str]]:

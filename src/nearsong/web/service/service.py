@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from nearsong.errors import EmptyLibraryError, NearsongError
-from nearsong.library import Library, SharedState
+from nearsong.library import GraphBuilder, Library, SharedState
 from nearsong.temporary import remove_leftovers
 from nearsong.web.http.callers import Caller, Callers, check_caller
 from nearsong.web.http.rate_limits import RateLimit
@@ -134,6 +134,7 @@ class Service:
         self.uploads = Uploads(self.settings)
         self.conversions = Conversions()
         self.similar_batcher = QueryBatcher(similar_batch_json)
+        self._graphs = GraphBuilder()
         self._loading = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._stop = threading.Event()
@@ -208,6 +209,7 @@ class Service:
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS)
             self._thread = None
+        self._graphs.close()
         self.similar_batcher.close()
         self.uploads.close()
         self.conversions.close()
@@ -257,6 +259,8 @@ class Service:
         snapshot = self._snapshot
         if snapshot is not None and not snapshot.warming:
             snapshot.warm()  # the first one, while it serves requests already
+        if snapshot is not None:
+            self._graphs.look_after(snapshot.space)
         if time.monotonic() - self._gathered >= GATHER_SECONDS:
             self._gather_plays()
         if time.monotonic() - self._trimmed >= TRIM_SECONDS:
