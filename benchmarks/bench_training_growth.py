@@ -106,7 +106,7 @@ PROFILES: dict[str, dict[str, Any]] = {
     "largest": {  # as many songs as a training learns from at most
         "synthetic": {
             "artists": (6_000, 60_000),
-            "songs_an_artist": 4.0,
+            "songs_an_artist": 5.0,
             "listeners": 30_000,
             "min_listeners": (),
             "held_out": 500,
