@@ -2,6 +2,7 @@
 
 import os
 from contextlib import closing
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,9 +13,10 @@ from nearsong.library.files.find import find_files
 from nearsong.library.files.storage import UnfetchedAudioError, at_hand, files_below, root_address
 from nearsong.library.scanning.scan import scan
 from nearsong.library.store import NEVER, Store
+from required import require
 from scanned_rows import check_same
 
-pytest.importorskip("fsspec", reason="the extra `cluster` is not installed")
+require("dask", find_spec("fsspec") is not None, "the extra `cluster` is not installed")
 in_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 

@@ -1,14 +1,14 @@
 """Files that crash their decoder or never end, on the worker of a real Dask cluster: they cost themselves only."""
 
 import contextlib
-
-import pytest
+from importlib.util import find_spec
 
 from dask_cluster import dask_cluster
 from nearsong.library.scanning.scan import ScanOptions, scan
 from nearsong.library.store import Store
+from required import require
 
-pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+require("dask", find_spec("distributed") is not None, "the extra `cluster` is not installed")
 
 TIMEOUT_SECONDS = 30.0  # which a song of two seconds keeps on a busy machine, too
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +33,13 @@ from nearsong.library.scanning.cluster.batch import FileBatch, FileLimits, Libra
 from nearsong.library.scanning.cluster.tasks import ClusterTasks
 from nearsong.library.scanning.scan import ScanOptions, ScanReport, scan
 from nearsong.library.store import Store
+from required import require
 from scanned_rows import check_same, stored
 from tag_bombs import with_id3_bomb
 from waiting import wait_for
 
-Client = pytest.importorskip("distributed", reason="the extra `cluster` is not installed").Client
+require("dask", find_spec("distributed") is not None, "the extra `cluster` is not installed")
+Client = pytest.importorskip("distributed").Client
 
 ONE_MACHINE = ScanOptions(workers=2)
 N_SONGS, N_FILES = 24, 29
