@@ -39,6 +39,7 @@ import postgres_server
 from bench_jaccard import TASTES, draw_users
 from dask_cluster import dask_cluster
 from random_library import make_library
+from timing import server_seconds
 
 Profile = dict[str, list[int]]
 PROFILES: dict[str, Profile] = {
@@ -96,20 +97,7 @@ def _of_children() -> float:
 
 
 def _of_server(server: postgres_server.Server | None) -> float:
-    """Return the processor seconds of a server, its processes that have ended and those that run."""
-    if server is None or server.process is None:
-        return 0.0
-    running = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    ticks = sum(_ticks(int(server.process.pid))) + sum(sum(_ticks(int(process))[:2]) for process in running)
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _ticks(process: int) -> list[int]:
-    """Return user and system time of a process, and those of its children that have ended."""
-    try:
-        return [int(number) for number in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]]
-    except (FileNotFoundError, ProcessLookupError):  # it ended just now
-        return [0, 0, 0, 0]
+    return server_seconds(None if server is None or server.process is None else server.process.pid)
 
 
 def compare(
