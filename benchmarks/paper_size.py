@@ -75,7 +75,8 @@ def seconds_of_processes(folder: Path) -> float:
 def done(folder: Path) -> list[dict[str, Any]]:
     """Return what the tasks that have ended cost."""
     path = folder / "run" / "results.jsonl"
-    rows = map(json.loads, path.read_text().splitlines(keepends=True)[:-1]) if path.exists() else ()
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    rows = (json.loads(line) for line in lines if line.endswith("\n"))  # the last one may be under way
     return [row for row in rows if row["kind"] == "done"]
 
 
