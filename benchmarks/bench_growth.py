@@ -10,22 +10,31 @@ all threads), beside those of the smallest size in the same run; 1 means that th
 - ``graph``: building the graph of a large index, where usearch is installed.
 - ``query``: ten similar songs of one song; microseconds an answer, not a song.
 - ``graph_query``: fifty neighbours by the graph; the same.
+
+Sizes can be measured one at a time: ``--songs N --lines FILE`` adds lines to a file and compares with those that it
+has. With ``--library`` the library is in PostgreSQL; ``--library new`` starts a server on this machine, whose
+processor time counts too.
 """
 
 import argparse
 import json
 import os
 import resource
+import secrets
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the PostgreSQL server of the tests
+
+import postgres_server
 from nearsong.audio.tags import Tags
 from nearsong.library import Library
 from nearsong.library.models.embedding import Embedder
@@ -35,7 +44,8 @@ from nearsong.library.scanning.scan import scan
 from nearsong.library.store import Store
 from nearsong.library.store.songs import ScannedFile
 from nearsong.model import SimilarityModel
-from random_library import make_histograms, make_library
+from random_library import make_files, make_histograms, make_library_of
+from timing import server_seconds
 
 PROFILES: dict[str, dict[str, list[int] | int]] = {
     "smoke": {"songs": [100, 300], "codewords": 32, "new": 20, "queries": 5},
@@ -44,11 +54,14 @@ PROFILES: dict[str, dict[str, list[int] | int]] = {
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """For matrix products, as in the service: threads that wait for each other in busy loops would count as work."""
 
+SERVER = "NEARSONG_BENCHMARK_SERVER"
+"""In the environment: the process of the PostgreSQL server, if it is on this machine."""
+
 Measured = Iterator[tuple[str, float, int]]
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Return processor seconds of this process and of those it waited for."""
+    """Return processor seconds of this process, of those it waited for, and of the server."""
     before = _used()
     work()
     return _used() - before
@@ -56,13 +69,31 @@ def cpu(work: Callable[[], object]) -> float:
 
 def _used() -> float:
     parts = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(part.ru_utime + part.ru_stime for part in parts)
+    of_server = server_seconds(int(os.environ[SERVER])) if SERVER in os.environ else 0.0
+    return sum(part.ru_utime + part.ru_stime for part in parts) + of_server
 
 
-def measure(n_songs: int, codewords: int, n_new: int, n_queries: int, folder: Path) -> Measured:
+@contextmanager
+def new_library(database: str | None, folder: Path) -> Iterator[str]:
+    """Give the address of an empty library: a file, or a schema of a PostgreSQL database."""
+    if database is None:
+        yield str(folder / "library.sqlite")
+        return
+    import psycopg
+
+    name = f"growth_{secrets.token_hex(4)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        try:
+            yield f"{database}?options=-csearch_path%3D{name}"
+        finally:
+            connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+def measure(file: str, n_songs: int, codewords: int, n_new: int, n_queries: int, folder: Path) -> Measured:
     """Yield name, processor seconds and number of items of each case."""
-    make_library(folder, n_songs, codewords)
-    music, file = folder / "music", folder / "library.sqlite"
+    music = folder / "music"
+    make_library_of(file, make_files(music, n_songs), codewords)
     with closing(Store(file)) as store:
         scan(store, [music])  # the first one notes the folder
         yield "scan_unchanged", cpu(lambda: scan(store, [music])), n_songs
@@ -106,22 +137,44 @@ def main() -> None:
     parser.add_argument("--profile", choices=PROFILES, default="smoke")
     parser.add_argument("--songs", type=int, nargs="+", help="sizes instead of the profile's")
     parser.add_argument("--folder", help="where libraries are made instead of the system's temporary folder")
-    parser.add_argument("--here", action="store_true", help="measure one size in this process")
+    parser.add_argument("--library", help="an address of PostgreSQL, or `new`; by default a file")
+    parser.add_argument("--lines", type=Path, help="a file of lines to compare with, to which lines are added")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    settings = PROFILES[arguments.profile]
-    sizes = arguments.songs or settings["songs"]
     if arguments.here:
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            numbers = (settings["codewords"], settings["new"], settings["queries"])
-            for name, seconds, items in measure(sizes[0], *numbers, Path(folder)):  # type: ignore[arg-type]
-                print(json.dumps([name, 1e6 * seconds / items]), flush=True)
-            print(json.dumps(["peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]), flush=True)
+        measure_here(arguments)
         return
+    with postgres_server.running() if arguments.library == "new" else nullcontext() as server:
+        environment = os.environ | ONE_THREAD
+        if server is not None:
+            arguments.library = server.url("postgres")
+            environment[SERVER] = str(server.process.pid)
+        measure_sizes(arguments, environment)
+
+
+def measure_here(arguments: argparse.Namespace) -> None:
+    """Measure one size in this process."""
+    settings: dict[str, Any] = PROFILES[arguments.profile]
+    numbers = settings["codewords"], settings["new"], settings["queries"]
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        with new_library(arguments.library, folder) as file:
+            for case, seconds, items in measure(file, arguments.songs[0], *numbers, folder):
+                print(json.dumps([case, 1e6 * seconds / items]), flush=True)
+    print(json.dumps(["peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]), flush=True)
+
+
+def measure_sizes(arguments: argparse.Namespace, environment: dict[str, str]) -> None:
+    """Measure each size in a process of its own."""
     smallest: dict[str, float] = {}
-    for n_songs in sorted(sizes):
+    for line in arguments.lines.read_text().splitlines() if arguments.lines and arguments.lines.exists() else ():
+        known = json.loads(line)
+        smallest.setdefault(known["case"].rpartition("_")[0], known["microseconds"] / known["ratio"])
+    for n_songs in sorted(arguments.songs or PROFILES[arguments.profile]["songs"]):
         command = [sys.executable, __file__, "--profile", arguments.profile, "--songs", str(n_songs), "--here"]
-        command += ["--folder", arguments.folder] if arguments.folder else []
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | ONE_THREAD)
+        for option in ("folder", "library"):
+            command += [f"--{option}", getattr(arguments, option)] if getattr(arguments, option) else []
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
         found = dict(json.loads(line) for line in done.stdout.splitlines())
         peak_gb = round(found.pop("peak") * (1 if sys.platform == "darwin" else 1024) / 1e9, 3)
         for name, microseconds in found.items():
@@ -131,7 +184,11 @@ def main() -> None:
                 "ratio": round(microseconds / first, 2),
                 "peak_gb": peak_gb,
             }
-            print(json.dumps({"case": f"{name}_{n_songs}", "songs": n_songs, **facts}), flush=True)
+            line = json.dumps({"case": f"{name}_{n_songs}", "songs": n_songs, **facts})
+            print(line, flush=True)
+            if arguments.lines:
+                with arguments.lines.open("a") as lines:
+                    lines.write(line + "\n")
 
 
 if __name__ == "__main__":

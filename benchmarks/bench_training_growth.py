@@ -6,7 +6,7 @@ Cases, one JSON line each, from a fresh process:
   songs of each; skipped where the data is absent. Queries are songs of test artists; *known* ranks songs of the
   artists that every fraction learns from, *unseen* songs of artists that none does. So only what is learned differs.
 - ``synthetic``: the same on a catalogue with a known truth (`synthetic_catalogue.py`), artists with two or more
-  listeners; AUC also against the truth.
+  listeners; AUC also against the truth. With ``--profile largest`` up to 87,000 songs.
 - ``listeners``: the same by how many listeners an artist needs to take part.
 - ``anchors``: the listener space with the limits that make it grow with the artists, against the exact one.
 - ``training``: a complete training (choosing and the final fit) of a catalogue.
@@ -102,6 +102,18 @@ PROFILES: dict[str, dict[str, Any]] = {
         },
         "anchors": {"artists": 2_500, "anchors": (500,), "dimensions": 200},
         "training": {"artists": 16_000, "songs": 20_000, "listeners": 20_000, "dimensions": 3_900},
+    },
+    "largest": {  # nearly as many songs as a training learns from at most
+        "synthetic": {
+            "artists": (6_000, 60_000),
+            "songs_an_artist": 4.0,
+            "listeners": 30_000,
+            "min_listeners": (),
+            "held_out": 500,
+            "dimensions": 200,
+            "seeds": (0,),
+            "methods": ("listener_space", "combined"),
+        },
     },
 }
 CHOICE = {
@@ -391,7 +403,7 @@ def main() -> None:
         for line in MEASURES[arguments.case](PROFILES[arguments.profile][arguments.case]):
             print(json.dumps(line), flush=True)
         return
-    for case in MEASURES:  # each in a fresh process: peak memory never falls
+    for case in PROFILES[arguments.profile]:  # each in a fresh process: peak memory never falls
         subprocess.run([sys.executable, __file__, "--profile", arguments.profile, "--case", case], check=True)
 
 

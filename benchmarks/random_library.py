@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import sqlalchemy as sa
 
 from nearsong.encoding import Codebook
 from nearsong.library import Library
@@ -62,6 +63,10 @@ def fill(store: Store, paths: list[str], codewords: int, encoder_id: int) -> Non
         with store.writing() as connection:
             connection.execute(schema.songs.insert(), rows)
             connection.execute(schema.song_vectors.insert(), song_vectors)
+            if connection.dialect.name == "postgresql":  # new songs get ids after these
+                connection.execute(
+                    sa.text("SELECT setval(pg_get_serial_sequence('songs', 'id'), MAX(id)) FROM songs")
+                )
 
 
 def make_library(folder: Path, n_songs: int, codewords: int) -> None:
@@ -69,8 +74,11 @@ def make_library(folder: Path, n_songs: int, codewords: int) -> None:
     make_library_of(folder / "library.sqlite", make_files(folder / "music", n_songs), codewords)
 
 
-def make_library_of(file: Path, paths: list[str], codewords: int) -> None:
-    """Write a library of files as if they had been scanned, with random song vectors and a native model."""
+def make_library_of(file: Path | str, paths: list[str], codewords: int) -> None:
+    """Write a library of files as if they had been scanned, with random song vectors and a native model.
+
+    It may be one in PostgreSQL.
+    """
     frames = np.random.default_rng(0).standard_normal((4 * codewords, 39))
     encoder = CodewordEncoder(Quantizer(Codebook(codewords, random_state=0).fit(frames)))
     with closing(Store(file)) as store:

@@ -5,6 +5,7 @@ import gc
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import settings
 import dask_cluster as dask_clusters
 import music_library
 import postgres_server
+from required import require
 from shared_folder import made_by_one_worker
 
 settings.register_profile("nearsong", deadline=None)  # no test asserts a time
@@ -104,9 +106,9 @@ def trained(trained_file, tmp_path):
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[postgres_server.Server]:
     """A PostgreSQL server of our own, from Debian's packages."""
-    if not postgres_server.PROGRAMS:
-        pytest.skip("no PostgreSQL server is installed here (Debian: apt-get install postgresql)")
-    pytest.importorskip("psycopg", reason="the extra `postgres` is not installed, as where the wheel alone is tested")
+    has_server, has_extra = bool(postgres_server.PROGRAMS), find_spec("psycopg") is not None
+    require("postgres", has_server, "no PostgreSQL server is installed here (Debian: apt-get install postgresql)")
+    require("postgres", has_extra, "the extra `postgres` is not installed, as where the wheel alone is tested")
     with postgres_server.running() as server:
         yield server
 

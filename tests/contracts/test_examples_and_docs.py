@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from required import require
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
@@ -31,6 +34,16 @@ def test_the_benchmark_prints_a_json_line_a_case_in_its_smoke_profile(path):
     lines = [json.loads(line) for line in run(path, "--profile", "smoke").splitlines() if line.startswith("{")]
     assert lines
     assert all("case" in line for line in lines)
+
+
+def test_the_paper_size_benchmark_is_killed_and_goes_on_in_its_smoke_profile(tmp_path):
+    require("dask", find_spec("distributed") is not None, "the extra `cluster` is not installed")
+    command = ROOT / "benchmarks" / "paper_size.py", "--profile", "smoke", "--splits", "1", "--folder", tmp_path
+    costs = json.loads(run(*command).splitlines()[-1])
+    assert 0 < costs["done_when_killed"] <= costs["tasks"] == 6
+    all_hours = costs["cpu_hours_of_all_processes"] + 0.0005  # it is rounded
+    assert 0 < sum(costs["cpu_seconds"].values()) < 3600 * all_hours
+    assert costs["fits"] > 0
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md"])

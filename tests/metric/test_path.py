@@ -58,6 +58,35 @@ def test_a_path_gains_over_no_metric_what_a_precise_fit_does_where_there_is_litt
         assert of_zero - warm.objective_ > 0.95 * (of_zero - precise.objective_)
 
 
+def planted_relevance(n_artists, n_songs_each, d, rank=5, n_near=6):
+    """Songs that show their artist's taste under noise; relevant are those of the artists with the nearest taste."""
+    rng = np.random.default_rng(65)
+    taste = rng.standard_normal((n_artists, rank))
+    artist = np.repeat(np.arange(n_artists), n_songs_each)
+    X = taste[artist] @ rng.standard_normal((rank, d)) / np.sqrt(rank) + rng.standard_normal((len(artist), d))
+    distance = np.square(taste[:, None] - taste).sum(axis=2)
+    near = np.argsort(distance, axis=1)[:, 1 : 1 + n_near]
+    related = np.zeros((n_artists, n_artists), bool)
+    np.put_along_axis(related, near, True, axis=1)
+    return X * np.arange(1, d + 1) ** -0.6, related[artist][:, artist], artist[:, None] == artist
+
+
+@FULL_AND_DIAGONAL
+def test_mrr_has_its_certificate_up_to_the_papers_largest_C(diagonal):
+    """Where nothing but the loss counts."""
+    X, relevant, ignored = planted_relevance(n_artists=100, n_songs_each=2, d=30)
+    learner = MetricLearningToRank("mrr", diagonal=diagonal, tol=1e-2, max_rounds=100)
+    path = learner.fit_path(X, relevant, 10.0 ** np.arange(-2, 10), ignored=ignored)
+    assert path[-1].C == 1e9
+    for fitted in path:
+        assert fitted.gap_ <= 1e-2
+        assert fitted.n_rounds_ <= 100
+        assert fitted.converged_
+    loss_of_zero = path[0].history_[0].objective / path[0].C
+    assert path[-1].lower_bound_ >= 0.99 * path[-1].objective_
+    assert path[-1].objective_ < path[-1].C * loss_of_zero  # something is learned
+
+
 def test_bounds_along_a_path_hold_for_each_C():
     problem = random_problem(61, n=14, d=4)
     threshold = zero_threshold(problem)

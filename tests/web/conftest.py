@@ -29,6 +29,7 @@ from nearsong.web.media.converted import Conversions
 from nearsong.web.service.service import Service
 from nearsong.web.service.writes import WriteQueue
 from nearsong.web.settings import ServeSettings
+from required import require
 from running_service import running
 from shared_folder import made_by_one_worker
 from waiting import wait_for
@@ -213,8 +214,7 @@ def real_browser() -> Iterator[Any]:
     """Chromium, started once; tests skip where there is none."""
     import browsing
 
-    if browsing.CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
+    require("browser", browsing.CHROMIUM is not None, "there is no chromium on this machine")
     browser = browsing.RealBrowser()
     yield browser
     browser.close()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nearsong.library.scanning.folders import ScannedFolder
     from nearsong.library.status import Status
     from nearsong.library.store import SharedState
+    from nearsong.relevance import PlaysFolder
 
 
 class LibraryContents(LibraryQueries):
@@ -73,6 +74,29 @@ class LibraryContents(LibraryQueries):
         from nearsong.library.listeners.history_list import match_list
 
         return match_list(self._store, imported)
+
+    def write_plays(self, folder: str | os.PathLike[str]) -> tuple[PlaysFolder, list[str]]:
+        """Write how often users played the library's artists into a new folder, some users at a time.
+
+        `nearsong.relevance.jaccard_neighbors_blockwise` finds artists that share listeners in it, on a cluster too.
+
+        Returns
+        -------
+        plays : PlaysFolder
+            Users x artists; each listen counts once, also if two histories have it.
+        artists : list of str
+            The name of each column.
+
+        Raises
+        ------
+        LibraryError
+            If no user has a listening history.
+        """
+        from nearsong.library.listeners.histories import Histories
+        from nearsong.relevance import PlaysFolder
+
+        histories = Histories(self._store)
+        return PlaysFolder.write(os.fspath(folder), histories.artist_counts()), list(histories.catalogue.artists)
 
     def history_matches(self) -> dict[int, MatchReport]:
         """Return how many listens of each history match songs of the library."""

@@ -1,17 +1,22 @@
 """Music at URLs: what fsspec calls ``local`` is storage that every machine has; S3 is in test_scan_on_cluster.py."""
 
 import os
+from contextlib import closing
+from importlib.util import find_spec
 
 import pytest
 
+from command_line import run_nearsong
 from nearsong.errors import AudioError, InvalidInputError
 from nearsong.library.files import storage
 from nearsong.library.files.find import find_files
 from nearsong.library.files.storage import UnfetchedAudioError, at_hand, files_below, root_address
 from nearsong.library.scanning.scan import scan
-from nearsong.library.store import NEVER
+from nearsong.library.store import NEVER, Store
+from required import require
+from scanned_rows import check_same
 
-pytest.importorskip("fsspec", reason="the extra `cluster` is not installed")
+require("dask", find_spec("fsspec") is not None, "the extra `cluster` is not installed")
 in_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 
 
@@ -36,6 +41,21 @@ def test_songs_of_a_url_are_those_of_its_folder_by_other_paths(store, music, url
     scan(store, [music], encoder=encoder)
     assert there == facts(store, str(music))
     assert len(there) == 6
+
+
+@in_sqlite
+def test_a_file_url_is_its_folder(store, music, encoder, analysed):
+    folder = music.rename(music.parent / "my music, 100% of it")
+    with closing(Store(music.parent / "other.sqlite")) as other:
+        scan(other, [folder], encoder=encoder)
+        scan(store, [folder.as_uri() + "/"], encoder=encoder)
+        assert store.songs.roots() == [str(folder)]
+        check_same(store, other)
+    analysed.take()
+    again = run_nearsong("scan", folder.as_uri(), library=store.address)
+    assert "6 unchanged" in again.stdout, again
+    assert scan(store, [folder]).unchanged == 6
+    assert analysed.take() == []
 
 
 @in_sqlite

@@ -14,12 +14,12 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-import sqlalchemy as sa
 
 import music_library
 from command_line import run_nearsong
@@ -32,15 +32,17 @@ from nearsong.library.files.open_song import open_song_file
 from nearsong.library.scanning.cluster.batch import FileBatch, FileLimits, LibraryAddress, analyse_batch
 from nearsong.library.scanning.cluster.tasks import ClusterTasks
 from nearsong.library.scanning.scan import ScanOptions, ScanReport, scan
-from nearsong.library.store import Store, schema
+from nearsong.library.store import Store
+from required import require
+from scanned_rows import check_same, stored
 from tag_bombs import with_id3_bomb
 from waiting import wait_for
 
-Client = pytest.importorskip("distributed", reason="the extra `cluster` is not installed").Client
+require("dask", find_spec("distributed") is not None, "the extra `cluster` is not installed")
+Client = pytest.importorskip("distributed").Client
 
 ONE_MACHINE = ScanOptions(workers=2)
 N_SONGS, N_FILES = 24, 29
-NOT_COMPARED = {"id", "added"}  # which depend on who was faster, and when
 
 
 @pytest.fixture(scope="module")
@@ -84,40 +86,6 @@ def new_store(postgres) -> Iterator[Callable[[], Store]]:
 
 def on(cluster: Cluster) -> ScanOptions:
     return ScanOptions(cluster=cluster.address)
-
-
-def stored(store: Store) -> dict[str, object]:
-    """Return every row that a scan writes: files by path, with encoders and models by their order."""
-    with store._database.reading() as connection:
-
-        def rows(table):
-            return [dict(row._mapping) for row in connection.execute(sa.select(table))]
-
-        encoders = sorted(rows(schema.encoders), key=lambda row: row["id"])
-        models = sorted(rows(schema.models), key=lambda row: row["id"])
-        name_of = {row["id"]: row["name"] for row in encoders}
-        songs = rows(schema.songs)
-        path_of = {row["id"]: row["path"] for row in songs}
-        vectors = {
-            (path_of[row["song_id"]], name_of[row["encoder_id"]]): row["vector"] for row in rows(schema.song_vectors)
-        }
-        embeddings = {(path_of[row["song_id"]], row["model_id"]): row["embedding"] for row in rows(schema.embeddings)}
-        return {
-            "songs": {row["path"]: {k: v for k, v in row.items() if k not in NOT_COMPARED} for row in songs},
-            "encoders": encoders,
-            "vectors": vectors,
-            "embeddings": embeddings,
-            "models": [{k: v for k, v in row.items() if k != "created"} for row in models],
-            "model_encoders": rows(schema.model_encoders),
-            "stale": rows(schema.stale_artists),
-            "roots": [row["path"] for row in rows(schema.roots)],
-        }
-
-
-def check_same(found: Store, expected: Store) -> None:
-    first, second = stored(found), stored(expected)
-    for part in second:
-        assert first[part] == second[part], part
 
 
 def pids_of_workers(cluster: Cluster) -> list[int]:
@@ -198,6 +166,25 @@ def test_connections_that_are_lost_cost_nothing(
     terminate += " AND usename = 'nearsong'"
     end = once_analysing(lambda: postgres.run(terminate))
     report = scan(store, [folder], on(cluster), encoder=encoder, progress=end)
+    assert report.found == N_FILES
+    check_same(store, expected)
+    assert n_analysed(cluster.messages()) - before == N_FILES
+
+
+def test_a_database_that_stops_while_workers_write_costs_nothing(
+    folder, cluster, encoder, new_store, expected, postgres, batches_of_seven
+):
+    store, said = new_store(), cluster.messages().count("cannot be reached right now")
+    before = n_analysed(cluster.messages())
+
+    def stop_until_a_worker_asks() -> None:
+        postgres.stop()
+        try:
+            wait_for(lambda: cluster.messages().count("cannot be reached right now") > said)
+        finally:
+            postgres.start()
+
+    report = scan(store, [folder], on(cluster), encoder=encoder, progress=once_analysing(stop_until_a_worker_asks))
     assert report.found == N_FILES
     check_same(store, expected)
     assert n_analysed(cluster.messages()) - before == N_FILES

@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from dask_cluster import dask_cluster
 from nearsong.errors import InvalidInputError, NearsongError
 from nearsong.executor import ClusterCalls
 from nearsong.library import Library, TrainingSettings
+from required import require
 
-pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+require("dask", find_spec("distributed") is not None, "the extra `cluster` is not installed")
 
 SOUND_ALONE = 1
 EVALUATE = ("evaluate", "--splits", "2", "--json", "--cluster")

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from nearsong.caching import cached_property
-from nearsong.library.listeners.deduplicate import HistoryListens, ListenRows, portions
+from nearsong.errors import LibraryError
+from nearsong.library.listeners.deduplicate import PORTION_ROWS, HistoryListens, ListenRows, portions
 from nearsong.library.listeners.known_listens import KnownListens
 from nearsong.library.listeners.matches.records import MatchReport
 from nearsong.library.listeners.matching import Matched, SongCatalogue, match, match_report
-from nearsong.library.listeners.matrices import GAP_MINUTES, build_listening
+from nearsong.library.listeners.matrices import GAP_MINUTES, artist_counts, build_listening
 from nearsong.library.listeners.outside import OutsideArtists, outside_artists
 from nearsong.library.listeners.same_track import named_tracks
 from nearsong.library.listeners.thresholds import Listening
@@ -191,6 +193,45 @@ class Histories:
                 newest = max(newest, int(block.time.max(initial=0)))
         return KnownListens.of((history.name for history in self.histories), newest)
 
+    def artist_counts(self, most_rows: int = PORTION_ROWS) -> Iterator[sp.csr_array]:
+        """Yield how often users played the library's artists, (n_users, n_artists), some users at a time.
+
+        All blocks are read once for each part, and rows of one part alone are in memory. Playlists are left out. A
+        user without listens may have an empty row.
+
+        Parameters
+        ----------
+        most_rows : int
+            Rows of the histories in a part; only a user with more has a larger one.
+
+        Raises
+        ------
+        LibraryError
+            If no user has a history.
+        """
+        histories = [history for history in self.histories if history.kind != "playlists"]
+        rows_until = np.cumsum(self._rows_of_users(histories))
+        if not rows_until.any():
+            raise LibraryError(
+                "no listening history of a user has been imported yet; `nearsong listens import FILE` takes them."
+            )
+        low = 0
+        while low < len(rows_until):
+            before = rows_until[low - 1] if low else 0
+            high = max(low + 1, int(np.searchsorted(rows_until, before + most_rows, side="right")))
+            listens = [self._listens_of(history, (low, high)) for history in histories]
+            yield from artist_counts(listens, self.matched, len(self.catalogue.artists), self._names)
+            low = high
+
+    def _rows_of_users(self, histories: Sequence[History]) -> npt.NDArray[np.int64]:
+        """Return how many rows each user has in some histories."""
+        n_rows = np.zeros(0, np.int64)
+        for block in (block for history in histories for block in self._blocks(history)):
+            counted = np.bincount(block.user, minlength=len(n_rows))
+            counted[: len(n_rows)] += n_rows
+            n_rows = counted
+        return n_rows
+
     def artist_names(self, listening: Listening) -> list[str]:
         """Return the names of the artists of ``listening.all_plays``, by column."""
         names = [*self.catalogue.artists, *self._outside.names]
@@ -259,12 +300,17 @@ class Histories:
         for block in self._rows.get(history.id) or self._store.listens.columns(history.id):
             yield block.up_to(last)  # a pull may have added rows since the names were read
 
-    def _listens_of(self, history: History) -> HistoryListens:
-        blocks = [block.of(Action.LISTEN) for block in self._blocks(history)]
+    def _listens_of(self, history: History, users: tuple[int, int] | None = None) -> HistoryListens:
+        """Return the listens of a history; of a range of users numbered from its first on."""
+        low, high = users or (0, 0)
+        blocks = [
+            listens if users is None else listens.at((low <= listens.user) & (listens.user < high))
+            for listens in (block.of(Action.LISTEN) for block in self._blocks(history))
+        ]
         names = _concatenate([block.name for block in blocks], np.int32)
         return HistoryListens(
             kind=history.kind,
-            user=_concatenate([block.user for block in blocks], np.int32),
+            user=_concatenate([block.user for block in blocks], np.int32) - np.int32(low),
             name=np.searchsorted(self._name_ids, names).astype(np.int32),
             plays=_concatenate([block.plays for block in blocks], np.float32),
             time=_concatenate([block.time for block in blocks], np.int64),

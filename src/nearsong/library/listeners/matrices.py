@@ -3,7 +3,7 @@
 A listener is a user, a session (a part of one person's history between two pauses) or a playlist.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -122,6 +122,20 @@ def build_listening(
         people=plan.people,
         gap_minutes=gap_minutes,
     )
+
+
+def artist_counts(
+    sources: Iterable[HistoryListens], matched: Matched, n_artists: int, names: Names | None = None
+) -> Iterator[sp.csr_array]:
+    """Yield how often users played artists, (n_users, n_artists), some users at a time and each listen once.
+
+    Arguments are as of :func:`build_listening`. A user without listens may have an empty row.
+    """
+    given = [source for source in sources if len(source)]
+    _check(given, matched)
+    for n, totals, events in portions(given, len(matched), partial(named_tracks, matched, names)):
+        rows = joined([totals, events])
+        yield _summed(rows.user, matched.artist[rows.name], rows.plays, (n, n_artists))
 
 
 class _PlayCounts:
