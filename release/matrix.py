@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-LOWEST, KNOWN = (3, 11), ((3, 11), (3, 12), (3, 13), (3, 14))
+LOWEST, KNOWN = (3, 11), ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 """The lowest version that is supported, and those that the table names where they are missing."""
 
 FAST_PART = (
