@@ -33,10 +33,17 @@ FAST_PART = (
     "tests/audio/test_decode.py",  # every format
     "tests/audio/test_convert.py",
     "tests/audio/test_write.py",
+    "tests/cli/test_backup.py",
+    "tests/cli/test_config.py",
+    "tests/cli/test_demo.py",
     "tests/cli/test_main.py",
     "tests/library/store/test_store.py",
     "tests/listens/test_every_format.py",
+    "tests/metric/test_learner.py",
+    "tests/model/test_pipeline.py",
     "tests/story/test_installed.py",  # the program: scan, listens, training, similar songs, a server on a real socket
+    "tests/web/api/test_similar.py",
+    "tests/web/subsonic/test_auth.py",
 )
 TEST_PACKAGES = frozenset({"httpx", "hypothesis", "pytest"})
 SHOWN = ("numpy", "scipy", "scikit-learn", "numba", "av", "fastapi")
