@@ -3,8 +3,8 @@
 `make deploy-check` runs it. The instructions of the Containerfile are carried out in a bare Debian root (debootstrap,
 chroot in namespaces of its own; needs root), in place of its base image: Debian's Python 3.11 under the names that
 the image has. Then its command runs as its user, and its health check has to succeed. In the same root systemd is
-started as the first process, and the unit has to scan, train and answer within its restrictions. A check whose
-program is missing is skipped, with the reason.
+started as the first process, and the unit has to scan, train and answer within its restrictions. pipx installs the
+wheel into a temporary folder. A check whose program is missing is skipped, with the reason.
 """
 
 import argparse
@@ -101,6 +101,29 @@ def check_service(root: Path) -> str:
     if not (root / "lib/systemd/systemd").exists():
         raise SkippedError(f"{root} was made without systemd; remove it, and it is made anew")
     return try_unit(root, SECRETS["NEARSONG_TOKEN"])
+
+
+def check_pipx() -> str:
+    """Install the wheel with a pipx of its own, as docs/start.md has it, and run what it installed."""
+    with tempfile.TemporaryDirectory(prefix="nearsong-pipx-") as name:
+        folder = Path(name)
+        run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", name, str(SOURCE))
+        (wheel,) = folder.glob("nearsong-*.whl")
+        run(sys.executable, "-m", "venv", str(folder / "own"))
+        python = str(folder / "own" / "bin" / "python")
+        asked = subprocess.run([python, "-m", "pip", "install", "-q", "pipx"], capture_output=True, text=True)
+        if asked.returncode:
+            raise SkippedError("pip cannot install pipx here")
+        places = {"PIPX_HOME": "home", "PIPX_BIN_DIR": "bin", "PIPX_MAN_DIR": "man", "XDG_DATA_HOME": "data"}
+        env = {variable: str(folder / place) for variable, place in places.items()}
+        options = f"--pip-args=--no-compile -c {SOURCE / 'constraints.txt'}"
+        run(python, "-m", "pipx", "install", options, str(wheel), env=env)
+        program = str(folder / "bin" / "nearsong")
+        version = run(program, "--version", env=env).strip()
+        if not (folder / "man" / "man1" / "nearsong.1").exists():
+            raise SystemExit("pipx installs no man page")
+        run(program, "demo", "--artists", "4", "--folder", str(folder / "demo"), env=env)
+        return f"pipx installs {version} with its man page, and its demo runs"
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -225,7 +248,11 @@ def main() -> None:
     checks = {"lint": check_lint, "compose": check_compose, "unit": check_unit}
     if not arguments.quick:
         root = arguments.root.absolute()
-        checks |= {"image": lambda: check_image(root, arguments.mount), "service": lambda: check_service(root)}
+        checks |= {
+            "pipx": check_pipx,
+            "image": lambda: check_image(root, arguments.mount),
+            "service": lambda: check_service(root),
+        }
     for name, check in checks.items():
         try:
             print(f"{name}: {check()}", flush=True)
