@@ -282,8 +282,8 @@ class SongFinder:
 
     @cached_property
     def _vocabulary(self) -> list[str]:
-        """All words of names."""
-        return sorted(set(" ".join(self._texts[0]).split()))
+        """All words of names, in no order."""
+        return list(set(" ".join(self._texts[0]).split()))
 
     def _by_similar_artist(self, text: str) -> list[int]:
         """Return songs by the artist whose name is most similar to a text, if it is similar at all."""
