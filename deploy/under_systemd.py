@@ -13,6 +13,7 @@ FOLDER = Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 1_800
 CGROUP = "nearsong-check"
 REPORT = "var/log/nearsong-check"
+LEFT_FROM_EARLIER = ("srv/music", "var/lib/nearsong", "var/cache/nearsong", "var/log/journal", REPORT)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 CHECK_UNIT = f"""[Unit]
@@ -31,7 +32,7 @@ StandardError=append:/{REPORT}
 
 def try_unit(root: Path, token: str) -> str:
     """Install the unit as its head says, start it, and return what it did; the root has nearsong and its user."""
-    for name in ("srv/music", "var/lib/nearsong", "var/cache/nearsong", REPORT):  # of an earlier check
+    for name in LEFT_FROM_EARLIER:
         shutil.rmtree(root / name, ignore_errors=True)
         (root / name).unlink(missing_ok=True)
     (root / "srv/music").mkdir()
