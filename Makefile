@@ -1,6 +1,6 @@
 # Two commands matter to a newcomer: `make demo` and `make test`. Each sets itself up in .venv.
 # Any Python from 3.11 up: the lowest that is found, so that all see the same; or: make demo PYTHON=python3.13
-PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do \
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3.15 python3; do \
 	$$name -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$name && break; done)
 SYSTEM_PYTHON ?= /usr/bin/python3
 VENV := .venv
@@ -98,7 +98,8 @@ size: python
 audit: $(VENV)/release
 	$(BIN)/pip-audit --strict --disable-pip --no-deps -r constraints.txt
 
-# The files in deploy/: linted, and the Containerfile carried out in a bare Debian root (needs root and debootstrap).
+# The files in deploy/: linted, the Containerfile carried out in a bare Debian root, and the unit run there by a systemd of
+# its own (needs root and debootstrap).
 deploy-check: $(VENV)/release
 	$(BIN)/python deploy/check.py
 

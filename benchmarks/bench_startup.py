@@ -15,10 +15,19 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+import scipy.sparse
+
 from nearsong.library import Library
-from random_library import N_ARTISTS, make_library
+from nearsong.library.models.lifecycle import add_model
+from nearsong.library.store import Store
+from nearsong.metric import MetricLearningToRank
+from nearsong.model import MetricProjector, SimilarityModel
+from nearsong.model.projection import learn_projection
+from random_library import N_ARTISTS, make_histograms, make_library
 
 PROFILES: dict[str, dict[str, int]] = {
     "smoke": {"songs": 300, "codewords": 32, "rounds": 1},
@@ -48,6 +57,10 @@ COMMANDS = {
 WITH_HISTORIES = {"listens_list_with_histories": ["listens", "list"]}
 """Measured with the histories of three listeners; the first run, which is not counted, finds their names."""
 
+WITH_LEARNED = {"similar_id_learned": ["similar", "17"]}
+"""Measured with a combined model of two learned metrics."""
+
+LEARNED_SONGS, LEARNED_STYLES = 200, 10
 LISTENS_EACH = 1_000
 REFERENCES = {"python": "pass", "numpy": "import numpy"}
 SERVE_TIMEOUT_SECONDS = 300.0
@@ -74,6 +87,23 @@ def import_histories(folder: Path, songs: int) -> None:
         (folder / f"{listener}.csv").write_text("user,artist,title\n" + "\n".join(rows) + "\n")
     with Library.open(folder / "library.sqlite", create=False) as library:
         library.import_listens(*folder.glob("*.csv"))
+
+
+def learn(folder: Path, codewords: int) -> None:
+    """Give the library a combined model of two metrics that were learned from some songs of planted styles."""
+    vectors = make_histograms(LEARNED_SONGS, codewords, 1).astype(np.float64)
+    styles = np.arange(LEARNED_SONGS) % LEARNED_STYLES
+    relevant = scipy.sparse.csr_array((styles[:, None] == styles) & ~np.eye(LEARNED_SONGS, dtype=bool))
+    with Library.open(folder / "library.sqlite", create=False) as library:
+        encoder = library.load_model().encoder
+    models = []
+    for C in (1e3, 1e5):
+        learner = MetricLearningToRank(loss="auc", C=C)
+        projection, _ = learn_projection(vectors, relevant, encoder=encoder, learner=learner)
+        models.append(SimilarityModel(encoder, MetricProjector([projection]), {}))
+    with closing(Store(folder / "library.sqlite")) as store:
+        (native,) = store.models.rows()
+        add_model(store, SimilarityModel.combined(models), native.encoder_ids, "learned", {})
 
 
 def measure_commands(folder: Path, songs: int, rounds: int, words_of: dict[str, list[str]]) -> None:
@@ -143,6 +173,8 @@ def main() -> None:
         measure_commands(folder, sizes["songs"], sizes["rounds"], COMMANDS)
         import_histories(folder, sizes["songs"])
         measure_commands(folder, sizes["songs"], sizes["rounds"], WITH_HISTORIES)
+        learn(folder, sizes["codewords"])
+        measure_commands(folder, sizes["songs"], sizes["rounds"], WITH_LEARNED)
         measure_serve(folder, sizes["songs"], sizes["rounds"])
 
 

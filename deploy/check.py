@@ -2,8 +2,9 @@
 
 `make deploy-check` runs it. The instructions of the Containerfile are carried out in a bare Debian root (debootstrap,
 chroot in namespaces of its own; needs root), in place of its base image: Debian's Python 3.11 under the names that
-the image has. Then its command runs as its user, and its health check has to succeed. A check whose program is
-missing is skipped, with the reason.
+the image has. Then its command runs as its user, and its health check has to succeed. In the same root systemd is
+started as the first process, and the unit has to scan, train and answer within its restrictions. pipx installs the
+wheel into a temporary folder. A check whose program is missing is skipped, with the reason.
 """
 
 import argparse
@@ -20,9 +21,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from under_systemd import try_unit
+
 FOLDER = Path(__file__).resolve().parent
 SOURCE = FOLDER.parent
-PACKAGES = "python3,python3-venv,ca-certificates"
+PACKAGES = "python3,python3-venv,ca-certificates,systemd,systemd-sysv"
 SECRETS = {"NEARSONG_TOKEN": "0123456789abcdef" * 4, "POSTGRES_PASSWORD": "secret", "MUSIC": "/srv/music"}
 PROFILES = ("--profile", "cluster", "--profile", "experiment")
 MAX_EXPOSURE = 2.0
@@ -89,6 +92,38 @@ def check_image(root: Path, mounts: list[str]) -> str:
     for instruction, words in instructions((FOLDER / "Containerfile").read_text()):
         image.follow(instruction, words)
     return image.try_out()
+
+
+def check_service(root: Path) -> str:
+    """Run the unit under a systemd of the bare root, which has nearsong from the check of the image."""
+    if not (root / "usr/local/lib/nearsong/bin/nearsong").exists():
+        raise SkippedError("the check of the image did not install nearsong")
+    if not (root / "lib/systemd/systemd").exists():
+        raise SkippedError(f"{root} was made without systemd; remove it, and it is made anew")
+    return try_unit(root, SECRETS["NEARSONG_TOKEN"])
+
+
+def check_pipx() -> str:
+    """Install the wheel with a pipx of its own, as docs/start.md has it, and run what it installed."""
+    with tempfile.TemporaryDirectory(prefix="nearsong-pipx-") as name:
+        folder = Path(name)
+        run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", name, str(SOURCE))
+        (wheel,) = folder.glob("nearsong-*.whl")
+        run(sys.executable, "-m", "venv", str(folder / "own"))
+        python = str(folder / "own" / "bin" / "python")
+        asked = subprocess.run([python, "-m", "pip", "install", "-q", "pipx"], capture_output=True, text=True)
+        if asked.returncode:
+            raise SkippedError("pip cannot install pipx here")
+        places = {"PIPX_HOME": "home", "PIPX_BIN_DIR": "bin", "PIPX_MAN_DIR": "man", "XDG_DATA_HOME": "data"}
+        env = {variable: str(folder / place) for variable, place in places.items()}
+        options = f"--pip-args=--no-compile -c {SOURCE / 'constraints.txt'}"
+        run(python, "-m", "pipx", "install", options, str(wheel), env=env)
+        program = str(folder / "bin" / "nearsong")
+        version = run(program, "--version", env=env).strip()
+        if not (folder / "man" / "man1" / "nearsong.1").exists():
+            raise SystemExit("pipx installs no man page")
+        run(program, "demo", "--artists", "4", "--folder", str(folder / "demo"), env=env)
+        return f"pipx installs {version} with its man page, and its demo runs"
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -212,7 +247,12 @@ def main() -> None:
     arguments = parser.parse_args()
     checks = {"lint": check_lint, "compose": check_compose, "unit": check_unit}
     if not arguments.quick:
-        checks["image"] = lambda: check_image(arguments.root.absolute(), arguments.mount)
+        root = arguments.root.absolute()
+        checks |= {
+            "pipx": check_pipx,
+            "image": lambda: check_image(root, arguments.mount),
+            "service": lambda: check_service(root),
+        }
     for name, check in checks.items():
         try:
             print(f"{name}: {check()}", flush=True)

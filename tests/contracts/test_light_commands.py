@@ -136,6 +136,18 @@ def test_the_error_of_a_mistaken_name_id_or_option_loads_only_what_compares_name
     assert loads == ""
 
 
+@pytest.mark.parametrize(("command", "word"), [("status", "80 songs by 20 artists"), ("models", "native")])
+def test_what_is_shown_of_a_library_with_songs_loads_no_heavy_library(songs, command, word):
+    heavy = LEARNERS + STORES + ARRAYS
+    code = RUN.format(heavy=heavy)
+    words = [sys.executable, "-c", code, "--library", "library.sqlite", command]
+    shown, _, loads = subprocess.run(words, capture_output=True, text=True, cwd=songs, check=True).stdout.rpartition(
+        "loaded"
+    )
+    assert word in " ".join(shown.split())
+    assert loads.strip() == ""
+
+
 def test_a_list_of_histories_loads_no_heavy_library_once_it_is_known_how_much_of_them_is_found(songs):
     with Library.open(songs / "library.sqlite", create=False) as library:
         library.match_list()

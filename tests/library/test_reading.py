@@ -1,5 +1,6 @@
 """Facts that are read without SQLAlchemy are those of the complete library."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -91,6 +92,15 @@ def test_how_much_is_found_is_computed_again_after_each_change(file, tmp_path, c
         after, _ = library.match_list()
         assert matches_of(file) == after
         assert (after == before) == (change in ("other nearsong", "other records", "no JSON"))
+
+
+def test_a_scan_that_finds_a_change_keeps_how_much_is_found(trained, tmp_path, styled_music):
+    trained.match_list()
+    shutil.copytree(styled_music, tmp_path / "music")
+    trained.scan(tmp_path / "music", workers=1)
+    kept = matches_of(tmp_path / "library.sqlite")
+    assert kept is not None
+    assert kept == trained.match_list()[0]
 
 
 def test_a_library_that_cannot_be_written_to_says_how_much_is_found_and_keeps_nothing(file, monkeypatch):

@@ -98,6 +98,12 @@ class LibraryContents(LibraryQueries):
         histories = Histories(self._store)
         return PlaysFolder.write(os.fspath(folder), histories.artist_counts()), list(histories.catalogue.artists)
 
+    def refresh_match_list(self) -> None:
+        """Keep a list of what is found now, if one was kept of songs that have changed since."""
+        from nearsong.library.listeners.history_list import refresh_match_list
+
+        refresh_match_list(self._store)
+
     def history_matches(self) -> dict[int, MatchReport]:
         """Return how many listens of each history match songs of the library."""
         from nearsong.library.listeners.history_list import history_matches

@@ -176,9 +176,11 @@ class Library(LibraryContents):
 
         encoder = None if codebook is None else load_encoder(codebook)
         try:
-            return scan(self._store, folders, ScanOptions(**options), encoder=encoder, progress=progress, note=note)
+            report = scan(self._store, folders, ScanOptions(**options), encoder=encoder, progress=progress, note=note)
         finally:
             self._snapshots.clear()
+        self.refresh_match_list()
+        return report
 
     def import_listens(
         self, *paths: str | os.PathLike[str], progress: Progress = no_progress, note: Note = no_note, **options: Any
@@ -314,6 +316,7 @@ class Library(LibraryContents):
         )
         if model_id is not None and (note := self.space.build_graph(progress)):
             report = replace(report, notes=(*report.notes, note))
+        self.refresh_match_list()
         return report
 
     def evaluate(

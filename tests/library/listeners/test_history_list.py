@@ -5,7 +5,7 @@ import pytest
 from library_store import put_file
 from nearsong.audio.tags import Tags
 from nearsong.library.listeners.histories import Histories
-from nearsong.library.listeners.history_list import history_list, history_matches, match_list
+from nearsong.library.listeners.history_list import history_list, history_matches, match_list, refresh_match_list
 from nearsong.library.listeners.importing import import_listens
 from nearsong.library.listeners.matches.stored import stored_matches
 from nearsong.library.listeners.matches.words import match_sentences
@@ -81,3 +81,16 @@ def test_how_much_of_each_history_is_found_is_stored_until_something_is_played(s
     PlayLog(store).record(store.songs.all()[0].id, listener="ann")
     assert stored_matches(store) is None
     assert [history.format for history in match_list(store)[0].histories] == ["csv", "played"]
+
+
+def test_a_kept_list_is_made_again_after_songs_have_changed_and_none_where_nobody_asked_for_one(
+    store, tmp_path, songs
+):
+    imported(store, tmp_path, "ann,Faust,Song 0,9", "ann,Neu!,Isi,1")
+    refresh_match_list(store)
+    assert stored_matches(store) is None
+    match_list(store)
+    put_file(store, "/new.mp3", content="new", tags=Tags(artist="Neu!", title="Isi"))
+    assert stored_matches(store) is None
+    refresh_match_list(store)
+    assert list(stored_matches(store).shares.values()) == [1.0]

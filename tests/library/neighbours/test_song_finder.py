@@ -81,6 +81,26 @@ def test_a_song_is_found_as_a_person_would_name_it(text, number):
     assert FINDER.find(text).id == number
 
 
+def answer(finder, text):
+    try:
+        return finder.find(text)
+    except UnclearSongError as unclear:
+        return str(unclear)
+
+
+@pytest.mark.parametrize(
+    "text", [song.name for song in SONGS] + ["song.mp3", "Caravan", "elington carravan", "zzqq", "9"]
+)
+def test_rows_of_names_answer_as_songs_do_in_the_first_search_and_in_later_ones(text):
+    rows = [(song.id, song.path, song.artist, song.title, song.album) for song in SONGS]
+    finder = SongFinder.of_rows(rows)
+    expected = answer(SongFinder(SONGS), text)
+    for _ in range(3):
+        found = answer(finder, text)
+        assert getattr(found, "id", found) == getattr(expected, "id", expected)
+        assert [song.id for song in finder.of_group(text)] == [song.id for song in FINDER.of_group(text)]
+
+
 def test_a_path_is_taken_from_where_one_stands_and_from_home(monkeypatch):
     monkeypatch.chdir("/")
     monkeypatch.setenv("HOME", "/music")

@@ -1,18 +1,22 @@
 """A library's listening histories -> whose they are, and how much of each the library has."""
 
 import threading
+from contextlib import suppress
 
 import numpy as np
 from cachetools import LRUCache, cached
 
+from nearsong.errors import DatabaseError
 from nearsong.library.listeners.histories import Histories
 from nearsong.library.listeners.matches.records import HistoryFacts, MatchList, MatchReport
-from nearsong.library.listeners.matches.stored import keep_matches, recorded_state, state_of
+from nearsong.library.listeners.matches.stored import MATCHES, keep_matches, recorded_state, state_of, stored_matches
 from nearsong.library.listeners.recorded.plays import PlayLog
 from nearsong.library.store import Store
 
 MAX_NAMED_USERS = 3
 N_REPORTED_NAMES = 10
+MAX_REFRESHED_SONGS = 200_000
+"""Above, matching takes several seconds, which is left to who asks for the list."""
 
 
 def history_list(store: Store) -> list[HistoryFacts]:
@@ -59,3 +63,12 @@ def match_list(store: Store, imported: list[int] | None = None) -> tuple[MatchLi
     if recorded == recorded_state(store) and state == state_of(store):  # all of it is of one state
         keep_matches(store, matches, state)
     return matches, total if imported is None else histories.report(imported)
+
+
+def refresh_match_list(store: Store) -> None:
+    """Match again if a list was kept and songs have changed since, so that the next list is there at once."""
+    if store.models.setting(MATCHES) is None or stored_matches(store) is not None:
+        return
+    if store.songs.counts()["songs"] <= MAX_REFRESHED_SONGS:
+        with suppress(DatabaseError):  # what changed the songs is done, and the next list matches again
+            match_list(store)

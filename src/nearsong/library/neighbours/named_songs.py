@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from nearsong.caching import cached_property
 from nearsong.errors import NoSuchSongError, UnclearSongError
 from nearsong.library.neighbours.song_finder import SongFinder, id_in
-from nearsong.library.records import Song
 
 if TYPE_CHECKING:
     from nearsong.library.store.light.store import LightStore
@@ -49,13 +48,7 @@ class StoredNames:
     @cached_property
     def finder(self) -> SongFinder:
         """Finds the songs by their names."""
-        rows = self._store.songs.names(self._model_id)
-        return SongFinder(
-            [
-                Song(id=id, path=path, artist=artist, title=title, album=album)
-                for id, path, artist, title, album in rows
-            ]
-        )
+        return SongFinder.of_rows(self._store.songs.names(self._model_id))
 
 
 class _Ids(Container[int]):

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from operator import attrgetter, itemgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -13,6 +14,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from nearsong.errors import UnclearSongError
+from nearsong.library.neighbours.name_rows import NAME_COLUMNS, NameRow, RowsOfKeys, SongsOfRows, grouped
 from nearsong.library.records import Song
 from nearsong.names import artist_key, primary_artist, title_key
 
@@ -39,9 +41,15 @@ _LIKE_A_PATH = re.compile(
 class SongFinder:
     """Finds songs by id, path or name.
 
+    Parameters
+    ----------
+    songs : sequence of Song
+        In any order.
+
     Notes
     -----
-    Keys are computed at the first search by name; ids and paths need none.
+    Keys are computed at the first search by name; ids and paths need none. The first search compares a text with all
+    keys, since tables of them take longer to make; the next one makes the tables.
 
     Examples
     --------
@@ -54,7 +62,18 @@ class SongFinder:
     """
 
     def __init__(self, songs: Sequence[Song]) -> None:
-        self._songs = sorted(songs, key=lambda song: song.id)
+        self._songs: Sequence[Song] = sorted(songs, key=lambda song: song.id)
+        self._is_file_asked = False
+        self._column: Callable[[str], list[Any]] = lambda field: list(map(attrgetter(field), self._songs))
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[NameRow]) -> "SongFinder":
+        """Return a finder that makes a song of a row only where it is found, which is quicker for one search."""
+        finder = cls(())
+        ordered = sorted(rows, key=itemgetter(0))
+        finder._songs = SongsOfRows(ordered)
+        finder._column = lambda field: list(map(itemgetter(NAME_COLUMNS.index(field)), ordered))
+        return finder
 
     def find(self, text: str) -> Song:
         """Return the song that a text refers to.
@@ -84,7 +103,8 @@ class SongFinder:
 
     def of_group(self, text: str) -> list[Song]:
         """Return the songs of the artist, or else of the album, whose normalised name equals the text."""
-        rows = self._by_artist.get(artist_key(primary_artist(text))) or self._by_album.get(title_key(text), [])
+        album = title_key(text)
+        rows = self._by_known_artist(text) or (self._by_album.of(album) if album else [])
         return [self._songs[row] for row in rows]
 
     def candidates(self, text: str, limit: int = SUGGESTIONS) -> list[tuple[Song, float]]:
@@ -108,16 +128,16 @@ class SongFinder:
 
     @cached_property
     def _row_of_id(self) -> dict[int, int]:
-        return {song.id: row for row, song in enumerate(self._songs)}
+        return {id: row for row, id in enumerate(self._column("id"))}
 
     @cached_property
     def _by_file_name(self) -> dict[str, list[int]]:
-        return _grouped(os.path.basename(song.path) for song in self._songs)
+        return grouped(map(os.path.basename, self._column("path")))
 
     def _at_path(self, text: str) -> list[int]:
         """Return the songs whose path equals the text or ends with it."""
         path = PurePath(os.path.expanduser(text) if text.startswith("~/") else text)
-        named = self._by_file_name.get(path.name, [])
+        named = self._with_file_name(path.name)
         if not named:
             return []
         absolute = os.path.abspath(path)
@@ -125,38 +145,50 @@ class SongFinder:
         tail = tuple(part for part in path.parts if part not in (".", ".."))
         return exact or [row for row in named if PurePath(self._songs[row].path).parts[-len(tail) :] == tail]
 
+    def _with_file_name(self, name: str) -> list[int]:
+        """Return the songs whose file has a name; the first time by looking at all paths."""
+        if self._is_file_asked:
+            return self._by_file_name.get(name, [])
+        self._is_file_asked = True
+        paths = self._column("path")
+        return [row for row, path in enumerate(paths) if path.endswith(name) and os.path.basename(path) == name]
+
     # ---- names
 
     @cached_property
     def _artists(self) -> list[str]:
         """The normalised artist of each song."""
-        known: dict[str, str] = {}
-        for song in self._songs:
-            if song.artist not in known:
-                known[song.artist] = artist_key(primary_artist(song.artist))
-        return [known[song.artist] for song in self._songs]
+        artists = self._column("artist")
+        known = {artist: artist_key(primary_artist(artist)) for artist in set(artists)}
+        return [known[artist] for artist in artists]
 
     @cached_property
-    def _by_artist(self) -> dict[str, list[int]]:
-        return {key: rows for key, rows in _grouped(self._artists).items() if key}
+    def _titles(self) -> list[str]:
+        """The normalised title of each song."""
+        return list(map(title_key, self._column("title")))
 
     @cached_property
-    def _by_album(self) -> dict[str, list[int]]:
-        return {key: rows for key, rows in _grouped(title_key(song.album) for song in self._songs).items() if key}
+    def _by_artist(self) -> RowsOfKeys:
+        return RowsOfKeys(self._artists)
+
+    @cached_property
+    def _by_album(self) -> RowsOfKeys:
+        albums = self._column("album")
+        known = {album: title_key(album) for album in set(albums)}
+        return RowsOfKeys([known[album] for album in albums])
 
     @cached_property
     def _keys(self) -> list[tuple[str, str]]:
         """The normalised artist and title of each song."""
-        titles = (title_key(song.title) for song in self._songs)
-        return list(zip(self._artists, titles, strict=True))
+        return list(zip(self._artists, self._titles, strict=True))
 
     @cached_property
-    def _by_name(self) -> dict[str, list[int]]:
-        return _grouped(_joined(artist, title) for artist, title in self._keys)
+    def _by_name(self) -> RowsOfKeys:
+        return RowsOfKeys([f"{artist} {title}".strip() for artist, title in self._keys])
 
     @cached_property
-    def _by_title(self) -> dict[str, list[int]]:
-        return _grouped(title for _, title in self._keys)
+    def _by_title(self) -> RowsOfKeys:
+        return RowsOfKeys(self._titles)
 
     def _named(self, text: str) -> list[int]:
         """Return the songs whose normalised name, title or artist equals the text."""
@@ -164,15 +196,14 @@ class SongFinder:
             parts = text[: dash.start()], text[dash.end() :]
             for artist, title in (parts, parts[::-1]):
                 key = title_key(title)
-                rows = self._by_artist.get(artist_key(primary_artist(artist)), [])
-                if exact := [row for row in rows if title_key(self._songs[row].title) == key]:
+                if exact := [row for row in self._by_known_artist(artist) if self._titles[row] == key]:
                     return exact
-        return (
-            self._by_name.get(_key(text))
-            or self._by_title.get(title_key(text))
-            or self._by_artist.get(artist_key(primary_artist(text)))
-            or []
-        )
+        return self._by_name.of(_key(text)) or self._by_title.of(title_key(text)) or self._by_known_artist(text)
+
+    def _by_known_artist(self, name: str) -> list[int]:
+        """Return the songs of an artist; songs without one are nobody's."""
+        key = artist_key(primary_artist(name))
+        return self._by_artist.of(key) if key else []
 
     @cached_property
     def _first_files(self) -> list[int]:
@@ -237,35 +268,31 @@ class SongFinder:
         words = set(key.split())
         if not words:
             return []
-        vocabulary = list(self._rows_of_word)
-        found: set[int] | None = None
+        names, _ = self._texts
+        found: Sequence[int] = range(len(names))
         for word in sorted(words, key=len, reverse=True):
-            rows: set[int] = set()
-            for at in within_edit_distance(word, vocabulary, _typos_in(word)):
-                rows |= self._rows_of_word[vocabulary[at]]
-            found = rows if found is None else found & rows
+            at = within_edit_distance(word, self._vocabulary, _typos_in(word))
+            near = {self._vocabulary[one] for one in at}
+            found = [row for row in found if not near.isdisjoint(names[row].split())] if near else []
             if not found:
                 return []
         scores = self._scores(key)
-        ranked = sorted(found or (), key=lambda row: (-scores[row], row))
+        ranked = sorted(found, key=lambda row: (-scores[row], row))
         return [self._first_files[row] for row in ranked[:SUGGESTIONS]]
 
     @cached_property
-    def _rows_of_word(self) -> dict[str, set[int]]:
-        rows: dict[str, set[int]] = {}
-        for row, name in enumerate(self._texts[0]):
-            for word in name.split():
-                rows.setdefault(word, set()).add(row)
-        return rows
+    def _vocabulary(self) -> list[str]:
+        """All words of names, in no order."""
+        return list(set(" ".join(self._texts[0]).split()))
 
     def _by_similar_artist(self, text: str) -> list[int]:
         """Return songs by the artist whose name is most similar to a text, if it is similar at all."""
-        artists = list(self._by_artist)
+        artists = list(dict.fromkeys(filter(None, self._artists)))
         if not artists:
             return []
         scores = _name_similarities(artist_key(primary_artist(text)), artists)
         best = int(np.argmax(scores))
-        return self._by_artist[artists[best]][:SUGGESTIONS] if scores[best] >= _MIN_SIMILAR_ARTIST else []
+        return self._by_artist.of(artists[best])[:SUGGESTIONS] if scores[best] >= _MIN_SIMILAR_ARTIST else []
 
     def _only_song(self, text: str, rows: Sequence[int]) -> Song:
         """Return the first song of some rows if all are files of the same song."""
@@ -322,13 +349,6 @@ def _sorted_words(key: str) -> str:
 
 def _joined(artist: str, title: str) -> str:
     return f"{artist} {title}".strip()
-
-
-def _grouped(keys: Iterable[str]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        rows.setdefault(key, []).append(row)
-    return rows
 
 
 def _name_similarities(text: str, choices: Sequence[str]) -> npt.NDArray[np.float64]:
