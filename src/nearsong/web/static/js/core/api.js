@@ -7,7 +7,7 @@
 //   url(path, params) -> address for src and href
 //   forgetFirst(): what first_requests.js has asked for is no longer current
 //   signOut() -> ends the session; the page becomes the form to sign in
-//   songUrl.audio(id), songUrl.cover(id, pixels)
+//   songUrl.audio(id, {complete}), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
 //   isUp() -> promise of the same, asked now; whenUp(run): now, or when it is back
@@ -54,7 +54,7 @@ export function url(path, params) {
 }
 
 export const songUrl = {
-  audio: (id) => url(`/songs/${Number(id)}/audio`),
+  audio: (id, params) => url(`/songs/${Number(id)}/audio`, params),
   cover: (id, pixels) => url(`/songs/${Number(id)}/cover`, { size: pixels, placeholder: "true" }),
 };
 
