@@ -1,11 +1,14 @@
 """Converted songs are sent while they are made: their beginning, parts of them, and to whom they are still of use."""
 
 import http.client
+import io
 import json
 from pathlib import Path
 
+import av
 import httpx
 import pytest
+import soundfile
 
 import foreign_music
 from foreign_music import file_of, number_of
@@ -63,6 +66,12 @@ def slow(foreign, monkeypatch):
             one.close()
 
 
+def n_decoded(data: bytes) -> int:
+    """Return how many samples FFmpeg, which leaves out what a file says to leave out, makes of it."""
+    with av.open(io.BytesIO(data)) as file:
+        return sum(frame.samples for frame in file.decode(audio=0))
+
+
 def test_an_mp3_begins_to_play_while_it_is_made_and_parts_of_it_are_waited_for(slow):
     address = slow.address("AIFF", maxBitRate="320")
     answer = slow.answer(address)
@@ -84,6 +93,8 @@ def test_an_mp3_begins_to_play_while_it_is_made_and_parts_of_it_are_waited_for(s
     assert int(complete.headers["content-length"]) == length
     assert complete.headers["etag"] == answer.headers["etag"]
     assert complete.content[2000:] == sent[2000:]  # before it is what is known at the end only
+    for data in (sent, complete.content):  # what to leave out is known at the beginning too
+        assert n_decoded(data) == len(foreign_music.samples(0))
 
 
 def test_flac_begins_without_a_length_and_parts_come_when_it_is_complete(slow):
@@ -98,6 +109,7 @@ def test_flac_begins_without_a_length_and_parts_come_when_it_is_complete(slow):
     slow.go_on("AIFF")
     sent, again = (one + answer.read() for one, answer in zip(beginnings, slow.answers, strict=True))
     assert sent == again
+    assert soundfile.info(io.BytesIO(sent)).frames == len(foreign_music.samples(0))  # as it is lossless
     for part, found in zip(("0-99", f"1-{len(sent) - 1}"), map(slow.answer_of, parts), strict=True):
         assert (found.status, found.headers["content-range"]) == (206, f"bytes {part}/{len(sent)}")
     wait_for(lambda: not slow.is_making())
