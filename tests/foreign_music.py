@@ -106,13 +106,15 @@ def left_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != "in-use")
 
 
-def convert_in_steps(path: str, identity: FileIdentity, target: str, *rest: Any) -> ConversionResult:
-    """Convert the beginning of a song, and the rest when a file beside it says so; "fail" in it is an error."""
+def convert_in_steps(path: str, identity: FileIdentity, target: str, *rest: Any, n_free: int = 1) -> ConversionResult:
+    """Convert the first blocks of a song, and the rest when a file beside it says so; "fail" in it is an error."""
     at, gate = Sound.at, Path(f"{path}.go")
 
     def held(sound: Sound, *given: Any) -> Iterator[np.ndarray]:
-        for planes in at(sound, *given):
+        for n_before, planes in enumerate(at(sound, *given)):
             yield planes
+            if n_before + 1 < n_free:
+                continue
             wait_for(lambda: gate.exists() or not os.path.exists(target))
             if gate.exists() and gate.read_text() == "fail":
                 raise ValueError("a bug of a decoder")

@@ -39,13 +39,13 @@ def connected(port: int, session: Callable[[AsyncConnection], Awaitable[Any]], *
 
 
 @contextmanager
-def playing(library_file: Path, folder: Path) -> Iterator["Player"]:
+def playing(library_file: Path, folder: Path, token: str | None = None) -> Iterator["Player"]:
     """Serve a copy of a library; gives what asks it."""
     address = folder / "library.sqlite"
     address.write_bytes(library_file.read_bytes())
     with (
         Library.open(address) as library,
-        serving(library) as (service, port),
+        serving(library, token) as (service, port),
         httpx.Client(base_url=f"http://127.0.0.1:{port}/rest/", timeout=30) as client,
     ):
         yield Player(client, service)

@@ -319,6 +319,14 @@ def test_the_length_of_an_mp3_is_known_from_its_first_bytes(tmp_path, rate, kbit
     assert decoded_samples(target) == 2 * seconds * rate
 
 
+@pytest.mark.parametrize("rate", [44_100, 22_050])
+@pytest.mark.parametrize("n_more", [0, 1, 46, 47, 575, 576, 577, 1151])
+def test_an_mp3_has_as_many_samples_as_the_song_however_its_last_frame_is_filled(tmp_path, rate, n_more):
+    path = tmp_path / "song.wav"
+    soundfile.write(path, tone(rate, 1.0)[: 10 * 1152 + n_more], rate)
+    assert decoded_samples(converted(path, AudioFormat(64))[1]) == 10 * 1152 + n_more
+
+
 @pytest.mark.parametrize("head", [b"", b"ID3", b"ID3\x04\0\0\0\0\0\x05" + bytes(4000), b"\xff" * 4096])
 def test_other_bytes_are_not_the_beginning_of_an_mp3(head):
     assert expected_mp3_bytes(head, 60.0) is None

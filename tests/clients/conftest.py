@@ -12,6 +12,7 @@ import pytest
 
 from library_store import recorded_plays
 from nearsong.library import Library
+from nearsong.web import subsonic
 from rest_server import serving
 
 collect_ignore_glob = ["programs/*"]  # for the Python of the clients
@@ -24,9 +25,10 @@ WAIT_SECONDS = 120  # until a client that hangs fails
 
 
 class Served:
-    """A service on a library of its own."""
+    """A service on a library of its own, and the calls that it got."""
 
-    def __init__(self, library: Library, service: Any, port: int) -> None:
+    def __init__(self, library: Library, service: Any, port: int, calls: set[str]) -> None:
+        self.calls = calls
         self.library, self.service, self.port, self.snapshot = library, service, port, service.snapshot
         self.n_songs = len(self.snapshot.space.songs)
         self.n_albums, self.n_artists = len(self.snapshot.albums.albums), len(self.snapshot.albums.artists)
@@ -38,10 +40,17 @@ class Served:
 
 
 @pytest.fixture
-def served(trained_file, tmp_path) -> Iterator[Served]:
+def served(trained_file, tmp_path, monkeypatch) -> Iterator[Served]:
+    calls, answer = set(), subsonic._call
+
+    def noted(service: Any, request: Any, name: str, parameters: Any) -> Any:
+        calls.add(name)
+        return answer(service, request, name, parameters)
+
+    monkeypatch.setattr(subsonic, "_call", noted)
     address = shutil.copy(trained_file, tmp_path / "library.sqlite")
     with Library.open(address) as library, serving(library, TOKEN) as (service, port):
-        yield Served(library, service, port)
+        yield Served(library, service, port, calls)
 
 
 @pytest.fixture

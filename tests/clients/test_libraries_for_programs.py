@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearsong.library.snapshot import Snapshot
+from players_guide import calls_run
 
 from .conftest import CLIENTS, PROGRAMS, SYSTEM_PYTHON, TOKEN, printed
 
@@ -20,6 +21,7 @@ def nearest(snapshot: Snapshot, song_id: str, n: int) -> list[str]:
 
 def test_py_sonic(served, run):
     found = run("use_py_sonic", "py_sonic")
+    assert served.calls == calls_run("py-sonic")
     song = served.snapshot.song(int(found["song"]["id"]))
     assert (found["artists"], found["albums"]) == (served.n_artists, served.n_albums)
     assert found["directories"] > 0
@@ -44,6 +46,7 @@ def test_the_adapter_of_sublime_music(served, run):
     ).returncode:
         pytest.skip("Debian's python3-gi and gir1.2-gtk-3.0 are not installed")
     found = run("use_sublime_music", "sublime_music")
+    assert served.calls == calls_run("Sublime Music")
     album = next(album for album in served.snapshot.albums.albums if album.songs[0].title == found["songs"][0])
     song = album.songs[0]
     assert found["can"] == [True, True, True]
@@ -66,6 +69,7 @@ def test_the_adapter_of_sublime_music(served, run):
 
 def test_mopidy_subidy(served, run):
     found = run("use_mopidy_subidy", "Mopidy_Subidy")
+    assert served.calls == calls_run("Mopidy-Subidy")
     song = next(song for song in served.snapshot.space.songs if song.title == found["track"][0])
     assert found["root"] == ["Albums", "Artists", "Directories"]
     assert (found["artists"], found["albums"]) == (served.n_artists, served.n_albums)
@@ -86,6 +90,7 @@ def test_subsonic_api_of_npm(served, tmp_path):
     found = printed(
         [node, PROGRAMS / "use_subsonic_api.mjs", package.resolve().as_uri(), address, TOKEN], {}, tmp_path
     )
+    assert served.calls == calls_run("subsonic-api")
     song = served.snapshot.song(int(found["song"]["id"]))
     assert {"songLyrics", "transcodeOffset", "indexBasedQueue", "playbackReport"} <= set(found["extensions"])
     assert (found["artists"], found["albums"]) == (served.n_artists, served.n_albums)

@@ -51,7 +51,8 @@ def opened_by_ffmpeg(source: Any) -> "Iterator[tuple[Iterator[Any], PacketTally]
             if stream.codec_context is None:
                 raise DecoderError("FFmpeg: unknown codec")
             check_codec(stream.codec_context.name, stream.codec_context.sample_rate)
-            tally = PacketTally()
+            codec = stream.codec_context.codec
+            tally = PacketTally(is_lossless=codec.lossless and not codec.lossy)
             yield iter(container.demux(stream)), tally
             if tally.failed > tally.decoded:
                 raise DecoderError(f"FFmpeg: {tally.reason}")
@@ -80,11 +81,12 @@ def _bytes_of_tags(source: Any) -> int:
 
 @dataclass
 class PacketTally:
-    """How many packets of a file could be decoded, how many could not, and the last reason."""
+    """How many packets of a file could be decoded, how many could not, and the last reason; is the codec lossless."""
 
     decoded: int = 0
     failed: int = 0
     reason: str = ""
+    is_lossless: bool = False
 
     @property
     def damage(self) -> str | None:

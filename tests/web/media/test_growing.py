@@ -1,11 +1,14 @@
 """Converted songs are sent while they are made: their beginning, parts of them, and to whom they are still of use."""
 
 import http.client
+import io
 import json
 from pathlib import Path
 
+import av
 import httpx
 import pytest
+import soundfile
 
 import foreign_music
 from foreign_music import file_of, number_of
@@ -63,6 +66,12 @@ def slow(foreign, monkeypatch):
             one.close()
 
 
+def n_decoded(data: bytes) -> int:
+    """Return how many samples FFmpeg, which leaves out what a file says to leave out, makes of it."""
+    with av.open(io.BytesIO(data)) as file:
+        return sum(frame.samples for frame in file.decode(audio=0))
+
+
 def test_an_mp3_begins_to_play_while_it_is_made_and_parts_of_it_are_waited_for(slow):
     address = slow.address("AIFF", maxBitRate="320")
     answer = slow.answer(address)
@@ -84,20 +93,39 @@ def test_an_mp3_begins_to_play_while_it_is_made_and_parts_of_it_are_waited_for(s
     assert int(complete.headers["content-length"]) == length
     assert complete.headers["etag"] == answer.headers["etag"]
     assert complete.content[2000:] == sent[2000:]  # before it is what is known at the end only
+    for data in (sent, complete.content):  # what to leave out is known at the beginning too
+        assert n_decoded(data) == len(foreign_music.samples(0))
 
 
 def test_flac_begins_without_a_length_and_parts_come_when_it_is_complete(slow):
     address = slow.address("AIFF", format="flac")
-    answer = slow.answer(address)
-    beginning = answer.read(FIRST)
-    assert (beginning[:4], slow.is_making()) == (b"fLaC", True)
-    assert (answer.headers["transfer-encoding"], answer.headers["accept-ranges"]) == ("chunked", None)
-    part = slow.line(address, Range="bytes=0-99")
+    beginnings = []
+    for headers in ({}, {"Range": "bytes=0-"}):  # browsers and FFmpeg ask for all of it as a part
+        answer = slow.answer(address, **headers)
+        beginnings.append(answer.read(FIRST))
+        assert (answer.status, beginnings[-1][:4], slow.is_making()) == (200, b"fLaC", True)
+        assert (answer.headers["transfer-encoding"], answer.headers["accept-ranges"]) == ("chunked", None)
+    parts = [slow.line(address, Range=part) for part in ("bytes=0-99", "bytes=1-")]
     slow.go_on("AIFF")
-    sent = beginning + answer.read()
-    found = slow.answer_of(part)
-    assert (found.status, found.headers["content-range"]) == (206, f"bytes 0-99/{len(sent)}")
+    sent, again = (one + answer.read() for one, answer in zip(beginnings, slow.answers, strict=True))
+    assert sent == again
+    assert soundfile.info(io.BytesIO(sent)).frames == len(foreign_music.samples(0))  # as it is lossless
+    for part, found in zip(("0-99", f"1-{len(sent) - 1}"), map(slow.answer_of, parts), strict=True):
+        assert (found.status, found.headers["content-range"]) == (206, f"bytes {part}/{len(sent)}")
+    wait_for(lambda: not slow.is_making())
+    whole = slow.answer(address, Range="bytes=0-")  # what is complete can be sought in
+    assert (whole.status, int(whole.headers["content-length"])) == (206, len(sent))
     assert httpx.get(slow.base + address).content[100:] == sent[100:]
+
+
+def test_the_page_can_wait_for_flac_that_it_can_seek_in(slow):
+    address = foreign_music.address_of(slow.library, "AIFF")
+    beginning = slow.answer(address, Range="bytes=0-").read(FIRST)
+    complete = slow.line(f"{address}?complete=true", Range="bytes=0-")
+    assert (beginning[:4], slow.is_making()) == (b"fLaC", True)
+    slow.go_on("AIFF")
+    answer = slow.answer_of(complete)
+    assert (answer.status, len(answer.read())) == (206, int(answer.headers["content-length"]))
 
 
 def test_what_fails_in_the_middle_is_cut_off_so_that_the_player_notices(slow):

@@ -22,6 +22,10 @@ FOLDER = Path(
     os.environ.get("NEARSONG_OPENSUBSONIC", Path(__file__).parents[3] / ".." / "shared" / "opensubsonic")
 ).resolve()
 SCHEMA = FOLDER / "subsonic-rest-api-1.16.1.xsd"
+ENDPOINTS = FOLDER / "openapi" / "endpoints"
+
+ANY_RESULT = {"$ref": "../responses/EmptySubsonicResponse.json"}
+"""What a method answers that has no description of its own, or that sends a file, if it fails."""
 
 pytestmark = pytest.mark.skipif(
     not SCHEMA.exists(),
@@ -103,6 +107,20 @@ READS: dict[str, dict[str, Any]] = {
 }
 CALLS = {**WRITES, **READS, **UNDONE}
 
+WITHOUT = {
+    "getUser": "username",
+    "getAvatar": "username",
+    "search2": "query",
+    "search3": "query",
+    "reportPlayback": "mediaType",
+}
+"""Method -> a parameter that OpenSubsonic requires and nearsong does not: it means oneself, everything, a song."""
+
+UNKNOWN = {"{album}": "al-none", "{artist}": "ar-none", "{playlist}": "pl-999"}
+WITH_ID = [method for method, asked in CALLS.items() if any(name.lower().endswith("id") for name in asked)]
+
+TOKEN = "correct-horse-battery-staple-4242"
+
 
 @pytest.fixture(scope="module")
 def player(trained_file, tmp_path_factory):
@@ -134,6 +152,15 @@ def asked_for(player: Player, names: dict[str, str], asked: dict[str, Any]) -> d
     return {key: value.format(**names) if isinstance(value, str) else value for key, value in asked.items()}
 
 
+def described_call(method: str) -> dict[str, Any]:
+    """Return what OpenSubsonic says of a method."""
+    file = ENDPOINTS / f"{method}.json"
+    if not file.exists():
+        return {"responses": {"200": ANY_RESULT}}
+    call = json.loads(file.read_text())
+    return call.get("get") or call["post"]
+
+
 @pytest.fixture(scope="module")
 def described() -> Callable[[str, Any], list[str]]:
     """Return what is wrong with an answer in JSON."""
@@ -146,15 +173,19 @@ def described() -> Callable[[str, Any], list[str]]:
 
     registry: Registry[Any] = Registry(retrieve=read)
 
+    def resolved(result: dict[str, Any]) -> tuple[str, Any]:
+        base = (ENDPOINTS / "any.json").as_uri()
+        if "$ref" not in result:
+            return base, result
+        base = urljoin(base, result["$ref"])
+        return base, read(base).contents
+
     def errors(method: str, answer: Any) -> list[str]:
-        endpoint = FOLDER / "openapi" / "endpoints" / f"{method}.json"
-        result = json.loads(endpoint.read_text())["get"]["responses"]["200"]
-        base = endpoint.as_uri()
-        if "$ref" in result:
-            base = urljoin(base, result["$ref"])
-            result = read(base).contents
-        schema = urljoin(base, result["content"]["application/json"]["schema"]["$ref"])
-        validator = Draft202012Validator({"$ref": schema}, registry=registry, format_checker=formats)
+        base, result = resolved(described_call(method)["responses"]["200"])
+        if "application/json" not in result["content"]:
+            base, result = resolved(ANY_RESULT)
+        schema = {"$id": base, **result["content"]["application/json"]["schema"]}
+        validator = Draft202012Validator(schema, registry=registry, format_checker=formats)
         return [
             f"{error.json_path}: {error.message[:300]} {[inner.message[:300] for inner in error.context or ()]}"
             for error in validator.iter_errors(answer)
@@ -192,13 +223,51 @@ def test_xml_for_an_old_player_is_what_the_protocol_had_in_its_time(filled, name
     assert document.get("status") == "ok"
 
 
-@pytest.mark.parametrize("method", sorted(BINARY))
-def test_errors_are_described_too(filled, schema, method):
-    asked = {"id": "999999"} if method != "getAvatar" else {"size": "large"}
-    answer = filled.response(method, **asked, f="xml", c="clementine")
-    document = etree.fromstring(answer.content)
-    assert schema.validate(document)
-    assert document.get("status") == "failed"
+@pytest.fixture(scope="module")
+def fails(described, schema) -> Callable[..., None]:
+    """See that a call fails with a code, as is described: in JSON, and in XML for an old player."""
+
+    def check(player: Player, method: str, code: int, asked: dict[str, Any], status: int = 200) -> None:
+        answer = player.response(method, **asked)
+        assert described(method, answer.json()) == [], asked
+        failure = answer.json()["subsonic-response"]
+        assert (answer.status_code, failure["status"], failure["error"]["code"]) == (status, "failed", code), asked
+        document = etree.fromstring(player.response(method, **asked, f="xml", c="clementine").content)
+        assert schema.validate(document), schema.error_log
+        assert (document.get("status"), document[0].get("code")) == ("failed", str(code))
+
+    return check
+
+
+@pytest.mark.parametrize("method", WITH_ID)
+def test_the_failure_for_an_unknown_id_is_as_described(filled, fails, method):
+    asked = {
+        name: UNKNOWN.get(str(value), "999999") if name.lower().endswith("id") else value
+        for name, value in CALLS[method].items()
+    }
+    fails(filled, method, 70, asked)
+
+
+@pytest.mark.parametrize("method", sorted(CALLS))
+def test_the_failure_without_a_parameter_is_as_described(filled, names, fails, method):
+    needed = [one["name"] for one in described_call(method).get("parameters", ()) if one.get("required")]
+    for name in needed:
+        if name != WITHOUT.get(method):
+            asked = asked_for(filled, names, CALLS[method])
+            assert name in asked
+            fails(filled, method, 10, {key: value for key, value in asked.items() if key != name})
+
+
+def test_the_failure_of_a_method_that_is_not_supported_is_as_described(filled, fails):
+    missing = {file.stem for file in ENDPOINTS.glob("*.json")} - {*METHODS, "getOpenSubsonicExtensions"}
+    for method in [*sorted(missing), "nonsense"]:
+        fails(filled, method, 0, {"id": 1}, status=404)
+
+
+def test_the_failure_with_a_wrong_password_is_as_described(trained_file, tmp_path, fails):
+    with playing(trained_file, tmp_path, token=TOKEN) as player:
+        for method in ("ping", "getSong", "star", "stream"):
+            fails(player, method, 40, {"p": "guess", "id": 1})
 
 
 def test_answers_without_anything_to_list_are_valid(described, schema, tmp_path):

@@ -2,10 +2,12 @@
 
 Audio is streamed: an hour takes no more memory than a minute, and the result can be read while it is written. FLAC
 has 16 bits, so conversion is lossless for files of up to 16 bits. FLAC and Opus have as many samples as the song, and
-MP3 says how many to leave out, so that songs follow each other without a gap. The caller has opened the file already;
+MP3 says how many to leave out, so that songs follow each other without a gap: from its first byte on where the song
+is lossless, so that its length is exact before it is decoded. The caller has opened the file already;
 a worker opens it again and uses it only if it is the same file.
 """
 
+import contextlib
 import errno
 import os
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from nearsong.audio.conversion.forms import (
     expected_mp3_bytes,
     filler,
     rate_for,
+    with_samples,
 )
 from nearsong.audio.conversion.source import BLOCK_SAMPLES, Planes, Sound, decoded
 from nearsong.errors import (
@@ -112,7 +115,7 @@ def convert_file(
         if sound.rate == 0:
             raise EmptyAudioError(path, _NO_SAMPLES)
         try:
-            seconds = _write(sound, target, form, limits)
+            seconds = _write(sound, target, form, limits, expected_seconds)
             if form.is_mp3 and seconds:
                 _fill_up(target, expected_seconds)
         except OSError as error:
@@ -161,9 +164,12 @@ class _Limits:
 # ---- writing
 
 
-def _write(sound: Sound, target: str | os.PathLike[str], form: AudioFormat, limits: _Limits) -> float:
+def _write(
+    sound: Sound, target: str | os.PathLike[str], form: AudioFormat, limits: _Limits, expected_seconds: float
+) -> float:
     """Write the audio and return its length in seconds."""
     rate, n_written = rate_for(sound.rate, form), 0
+    n_expected = sound.expected_samples(expected_seconds, rate, form.start)
     # each packet at once, for those who read the file while it is written
     options = {"flush_packets": "1"}
     with av.open(os.path.abspath(target), "w", format=form.extension, container_options=options) as file:
@@ -175,9 +181,14 @@ def _write(sound: Sound, target: str | os.PathLike[str], form: AudioFormat, limi
                 n_written += part.shape[1]
                 for packet in stream.encode(frame):
                     file.mux(packet)
+                    if n_expected:  # before anybody reads the first bytes: `HEAD_BYTES` are not there yet
+                        _say_samples(target, n_expected)
+                        n_expected = None
             limits.check(n_written / rate)
         for packet in stream.encode(None):
             file.mux(packet)
+    if form.is_mp3 and n_written:  # FFmpeg counts a short last frame as a longer one
+        _say_samples(target, n_written)
     limits.check(n_written / rate)
     return n_written / rate
 
@@ -212,6 +223,14 @@ def _frame(sound: Sound, planes: Planes, form: AudioFormat, rate: int, at: int) 
     frame = av.AudioFrame.from_ndarray(packed, format="flt", layout=sound.layout)
     frame.sample_rate, frame.pts = rate, at
     return frame
+
+
+def _say_samples(target: str | os.PathLike[str], n_samples: int) -> None:
+    """Write into the first bytes how many samples there are."""
+    with contextlib.suppress(FileNotFoundError), open(target, "r+b") as file:  # removed: no longer wanted
+        about = with_samples(file.read(HEAD_BYTES), n_samples)
+        file.seek(0)
+        file.write(about)
 
 
 def _fill_up(target: str | os.PathLike[str], seconds: float) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import av
 
-ENCODER_VERSION = f"2 {av.__version__}"
+ENCODER_VERSION = f"3 {av.__version__}"
 """Changes when a conversion of the same file may have other bytes."""
 
 BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
@@ -105,6 +105,16 @@ _TAG_HEAD_BYTES = 10
 _SPARE_FRAMES = 5
 """Frames that an MP3 may have beyond its sound: the encoder's delay, and what fills the last one."""
 
+_DELAY_SAMPLES = 576
+"""What libmp3lame puts before the sound."""
+
+_INFO_BYTES = 156
+"""Length of the information in the first frame, as LAME has it: behind ``Info`` the number of frames is at 8, the
+delay and the padding are at 141, and the last two bytes are a checksum."""
+
+_FLAC_SAMPLES, _FLAC_SAMPLE_BITS = slice(18, 26), 36
+"""The bytes of FLAC that end with the number of samples, and its bits."""
+
 _APE_EDGE = 32  # bytes of the header and of the footer
 _APE_FLAGS = (0xA0000000, 0x80000000)  # there is a header, and the first is it
 
@@ -135,19 +145,64 @@ def expected_mp3_bytes(head: bytes, seconds: float) -> int | None:
     int or None
         None if the bytes are not those of such a file.
     """
-    start = 0
     if len(head) < _TAG_HEAD_BYTES:
         return None
-    if head[:3] == b"ID3":
-        start = _TAG_HEAD_BYTES + sum(
-            (byte & 0x7F) << shift for byte, shift in zip(head[6:10], (21, 14, 7, 0), strict=True)
-        )
+    start = _first_frame_at(head)
     about = _frame_at(head, start)
     sound = None if about is None else _frame_at(head, start + about.bytes)
     if about is None or sound is None or seconds <= 0:
         return None
     all_seconds = seconds + _SPARE_FRAMES * sound.samples / sound.rate
     return start + about.bytes + ceil(125 * sound.kbit * all_seconds)
+
+
+def with_samples(head: bytes, n_samples: int) -> bytes:
+    """Return the beginning of an MP3 or FLAC file that says how many samples the song has.
+
+    An MP3 says it as the delay of its encoder and the padding of its last frame, which players leave out, so that
+    songs follow each other without a gap. libmp3lame makes ``ceil(samples / samples of a frame)`` frames, and those
+    of 1152 samples more.
+
+    Parameters
+    ----------
+    head : bytes
+        Its first `HEAD_BYTES`, or as many as there are.
+    n_samples : int
+
+    Returns
+    -------
+    bytes
+        The first of these bytes, up to the last one that changes; none if it is no such file.
+    """
+    if head[:4] == b"fLaC":
+        known = int.from_bytes(head[_FLAC_SAMPLES], "big") >> _FLAC_SAMPLE_BITS << _FLAC_SAMPLE_BITS
+        return head[: _FLAC_SAMPLES.start] + (known + n_samples).to_bytes(8, "big")
+    start = _first_frame_at(head)
+    frame, tag = _frame_at(head, start), max(head.find(name, start) for name in (b"Xing", b"Info"))
+    if frame is None or tag < 0 or len(head) < tag + _INFO_BYTES:
+        return b""
+    n_frames = ceil(n_samples / frame.samples) + 1152 // frame.samples
+    about = bytearray(head[: tag + _INFO_BYTES])
+    about[tag : tag + 4] = b"Info"  # a constant bit rate, which FFmpeg says at the end only
+    padding = n_frames * frame.samples - n_samples - _DELAY_SAMPLES
+    about[tag + 8 : tag + 12] = n_frames.to_bytes(4, "big")
+    about[tag + 141 : tag + 144] = (_DELAY_SAMPLES << 12 | padding).to_bytes(3, "big")
+    about[-2:] = _crc16(bytes(about[start:-2])).to_bytes(2, "big")
+    return bytes(about)
+
+
+def _crc16(data: bytes) -> int:
+    """Return the checksum of LAME's tag, CRC-16/ARC.
+
+    >>> hex(_crc16(b"123456789"))
+    '0xbb3d'
+    """
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
+    return crc
 
 
 def filler(size: int) -> bytes:
@@ -164,6 +219,14 @@ def filler(size: int) -> bytes:
     about = (2000).to_bytes(4, "little") + (size - _APE_EDGE).to_bytes(4, "little") + (1).to_bytes(4, "little")
     header, footer = ((b"APETAGEX" + about + flags.to_bytes(4, "little") + bytes(8)) for flags in _APE_FLAGS)
     return header + item + footer
+
+
+def _first_frame_at(head: bytes) -> int:
+    """Return where the first frame is, behind a tag."""
+    if head[:3] != b"ID3":
+        return 0
+    size = zip(head[6:_TAG_HEAD_BYTES], (21, 14, 7, 0), strict=True)
+    return _TAG_HEAD_BYTES + sum((byte & 0x7F) << shift for byte, shift in size)
 
 
 def _frame_at(data: bytes, start: int) -> _Frame | None:

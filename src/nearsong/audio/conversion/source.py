@@ -27,6 +27,7 @@ class _Block(NamedTuple):
     rate: int
     channels: tuple[str, ...]
     planes: Planes
+    is_lossless: bool = False
 
 
 def decoded(file: FileIO, path: str | os.PathLike[str], damages: list[str]) -> Iterator[_Block]:
@@ -66,7 +67,7 @@ def _ffmpeg_blocks(file: FileIO, path: str, damages: list[str]) -> Iterator[_Blo
     with opened_by_ffmpeg(_Unnamed(file, path)) as (packets, tally):
         for frame in frames_of(packets, tally):
             channels = tuple(channel.name for channel in frame.layout.channels)
-            block = _Block(frame.sample_rate, channels, channels_of(frame))
+            block = _Block(frame.sample_rate, channels, channels_of(frame), tally.is_lossless)
             n_pending = sum(part.planes.shape[1] for part in pending)
             if pending and (pending[0][:2] != block[:2] or n_pending >= BLOCK_SAMPLES):
                 yield _joined(pending)
@@ -102,12 +103,18 @@ class Sound:
         self._blocks = blocks
         self._first = next(blocks, None)
         self.rate = 0 if self._first is None else self._first.rate
+        self._is_lossless = self._first is not None and self._first.is_lossless
         self.channels = 1 if self._first is None or len(self._first.planes) == 1 else 2
 
     @property
     def layout(self) -> str:
         """The name that FFmpeg has for the channels."""
         return "mono" if self.channels == 1 else "stereo"
+
+    def expected_samples(self, seconds: float, rate: int, start: float = 0.0) -> int | None:
+        """Return how many samples `at` will yield of a sound of some length; None where that is not certain."""
+        is_certain = self._is_lossless and rate == self.rate and seconds > start
+        return round(seconds * rate) - round(start * rate) if is_certain else None
 
     def at(self, rate: int, start: float = 0.0) -> Iterator[Planes]:
         """Yield the samples from a time in seconds on, at a rate, in one or two channels."""

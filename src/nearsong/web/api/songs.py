@@ -135,17 +135,22 @@ async def audio(
     service: Shared,
     song_id: Number,
     original: Annotated[bool, Query(description="The original file, even if browsers cannot play it.")] = False,
+    complete: Annotated[bool, Query(description="FLAC begins when all of it is made, so players can seek.")] = False,
 ) -> Response:
-    """Return the original file, or FLAC if browsers cannot play it. Supports `Range`, so players can seek."""
-    return await in_file_thread(_sound, service, song_id, original)
+    """Return the original file, or FLAC if browsers cannot play it, while it is made.
+
+    Supports `Range`, so players can seek. Of FLAC that is being made `bytes=0-` gets a 200 without a length, and any
+    other part comes when all of it is made.
+    """
+    return await in_file_thread(_sound, service, song_id, original, complete)
 
 
-def _sound(service: Service, song_id: int, original: bool) -> Response:
+def _sound(service: Service, song_id: int, original: bool, complete: bool) -> Response:
     record = service.snapshot.song(song_id)
     file = service.library.open_file(record)
     if original or service.conversions.is_playable(record, file):
         return SoundResponse(record, file)
-    return ConvertedSound(service.conversions, record, file, AudioFormat())
+    return ConvertedSound(service.conversions, record, file, AudioFormat(), is_complete=complete)
 
 
 _COVER: dict[int | str, dict[str, Any]] = {

@@ -2,6 +2,8 @@
 
 The length of an MP3 is known when it begins, so that players can seek in it from the start: what is not there yet is
 waited for. That of FLAC and Opus is not: a whole one is sent without a length, and parts of it once it is complete.
+Browsers and FFmpeg first ask for the part that is all of it, ``bytes=0-``, to see whether they may seek: they get a
+whole one.
 """
 
 from collections.abc import Callable
@@ -28,6 +30,8 @@ from nearsong.web.media.files import (
 )
 from nearsong.web.media.growing_file import GrowingFile
 
+_ALL = "bytes=0-"
+
 
 class ConvertedSound(Response):
     """A song in another form, whole or in ranges.
@@ -41,6 +45,8 @@ class ConvertedSound(Response):
     form : AudioFormat
     error_response : callable
         Turns an `ApiError` into a response.
+    is_complete : bool, default=False
+        Begin once the conversion is complete, so that the client can seek in it.
     """
 
     def __init__(
@@ -50,8 +56,10 @@ class ConvertedSound(Response):
         file: FileIO,
         form: AudioFormat,
         error_response: Callable[[ApiError], Response] | None = None,
+        is_complete: bool = False,
     ) -> None:
         super().__init__(media_type=form.media_type)
+        self._is_complete = is_complete
         self._conversions, self._song, self._file, self._form = conversions, song, file, form
         self._error_response = error_response or problem_of
 
@@ -87,12 +95,17 @@ class ConvertedSound(Response):
         if self._form.is_mp3 and not growing.has_ended:
             head = await in_file_thread(growing.file.read, HEAD_BYTES)
             size = expected_mp3_bytes(head or b"", self._song.seconds - self._form.start)
-        if size is None and ("range" in request.headers or request.method == "HEAD"):
+        if self._is_complete or (size is None and self._has_to_be_complete(request)):
             await growing.until(float("inf"))
         if growing.has_ended:
             await growing.until(0)  # raises if it ended early
             return OpenFileResponse(growing.file, name, kind, etag, modified)
         return GrowingFileResponse(growing, name=name, media_type=kind, etag=etag, modified=modified, size=size)
+
+    def _has_to_be_complete(self, request: Request) -> bool:
+        """Say whether the size has to be known: for the headers alone, and for a part that is not all of it."""
+        part = request.headers.get("range")
+        return request.method == "HEAD" or (part is not None and part.replace(" ", "").lower() != _ALL)
 
 
 class GrowingFileResponse(OpenFileResponse):

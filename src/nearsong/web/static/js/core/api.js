@@ -7,7 +7,7 @@
 //   url(path, params) -> address for src and href
 //   forgetFirst(): what first_requests.js has asked for is no longer current
 //   signOut() -> ends the session; the page becomes the form to sign in
-//   songUrl.audio(id), songUrl.cover(id, pixels)
+//   songUrl.audio(id, {complete}), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
 //   link: EventTarget, "change" when the service stops or starts to respond; link.up: whether it does.
 //   health() -> promise that fails where the service does not respond; isUp() -> promise of whether it does
@@ -59,7 +59,7 @@ export function url(path, params) {
 }
 
 export const songUrl = {
-  audio: (id) => url(`/songs/${Number(id)}/audio`),
+  audio: (id, params) => url(`/songs/${Number(id)}/audio`, params),
   cover: (id, pixels) => url(`/songs/${Number(id)}/cover`, { size: pixels, placeholder: "true" }),
 };
 

@@ -2,9 +2,11 @@
 //
 //   deck.load(song, {eager})    eager: all of it is loaded, else only how long it is
 //   deck.start() -> promise, deck.stop(): pauses and forgets the song
+//   deck.seek(seconds): a song that is being converted is loaded again, complete, where it cannot be sought in
 //   deck.setLevel(level, muted): 0..1
 //   gainOf(song, mode) -> factor from 0 to 1 by its ReplayGain      mode: "off", "track" or "album"
-//   deck.left: seconds until the end, Infinity where that is not known; deck.position, .duration, .buffered, .meter
+//   deck.left: seconds until the end, Infinity where that is not known; .aboutLeft: as the library says
+//   deck.position, .duration, .buffered, .meter
 
 import { songUrl } from "../core/api.js";
 import { ListenMeter } from "./listen_meter.js";
@@ -15,6 +17,7 @@ export class Deck {
   gain = 1;
   fade = 1; // of a crossfade
   #onListen;
+  #goal = null; // the second to go to when the element knows where it can
 
   constructor({ onListen }) {
     this.#onListen = onListen;
@@ -23,10 +26,12 @@ export class Deck {
       length: () => this.duration,
       onListen: (song, seconds) => this.#onListen(song, seconds),
     });
+    this.audio.addEventListener("loadedmetadata", () => this.#goal !== null && this.seek(this.#goal));
   }
 
   load(song, { eager = true } = {}) {
     this.song = song;
+    this.#goal = null;
     this.fade = 1;
     this.meter.begin(song);
     this.audio.preload = eager ? "auto" : "metadata";
@@ -41,10 +46,35 @@ export class Deck {
   stop() {
     if (!this.song) return;
     this.song = null;
+    this.#goal = null;
     this.meter.begin(null);
     this.audio.pause();
     this.audio.removeAttribute("src");
     this.audio.load(); // ends the request
+  }
+
+  /** What is sent while it is made has no length, so that browsers cannot go to what they do not have yet. */
+  seek(seconds) {
+    const { audio, song } = this;
+    const isKnown = audio.readyState >= HTMLMediaElement.HAVE_METADATA;
+    const complete = song.src || songUrl.audio(song.id, { complete: "true" });
+    const isComplete = audio.src === new URL(complete, location.href).href;
+    if (isKnown && (isComplete || this.#reaches(seconds))) {
+      this.#goal = null;
+      audio.currentTime = seconds;
+      return;
+    }
+    this.#goal = seconds;
+    if (!isKnown) return;
+    const plays = !audio.paused;
+    audio.src = complete;
+    if (plays) audio.play().catch(() => {}); // an error is an event too
+  }
+
+  #reaches(seconds) {
+    const { duration, seekable } = this.audio;
+    if (!Number.isFinite(duration)) return false; // Chromium then says that it reaches everything
+    return Array.from(seekable, (_, i) => i).some((i) => seekable.start(i) <= seconds && seconds <= seekable.end(i));
   }
 
   setLevel(level, muted) {
@@ -53,7 +83,7 @@ export class Deck {
   }
 
   get position() {
-    return this.audio.currentTime || 0;
+    return this.#goal ?? (this.audio.currentTime || 0);
   }
 
   get duration() {
@@ -62,6 +92,10 @@ export class Deck {
 
   get left() {
     return Number.isFinite(this.audio.duration) ? this.audio.duration - this.audio.currentTime : Infinity;
+  }
+
+  get aboutLeft() {
+    return this.duration ? this.duration - this.position : Infinity;
   }
 
   get isReady() {

@@ -79,10 +79,7 @@ export class Engine extends EventTarget {
     deck.load(song, { eager: false }); // it may never be played
     deck.gain = gainOf(song, this.#gain);
     this.#level();
-    const go = () => {
-      if (deck.song === song && position) deck.audio.currentTime = position;
-    };
-    deck.audio.addEventListener("loadedmetadata", go, { once: true });
+    if (position) deck.seek(position);
     this.#tell("state");
   }
 
@@ -106,7 +103,7 @@ export class Engine extends EventTarget {
     clearTimeout(this.#timer);
     this.#timer = 0;
     if (this.#fading) this.#endFade();
-    this.deck.audio.currentTime = Math.min(Math.max(0, seconds), this.deck.duration || 0);
+    if (this.deck.song) this.deck.seek(Math.min(Math.max(0, seconds), this.deck.duration || 0));
     this.#tell("time");
   }
 
@@ -136,12 +133,12 @@ export class Engine extends EventTarget {
 
   /** Load the next song in time, and time its start. */
   #aim() {
-    const { left, duration } = this.deck;
+    const { left, aboutLeft, duration } = this.deck;
     const [, other] = this.#decks;
-    if (!this.#next || !this.wanted || this.#alone || !Number.isFinite(left)) return;
+    if (!this.#next || !this.wanted || this.#alone) return;
     if (this.#fading || this.#rings) return;
     const fade = Math.min(this.crossfade, duration / 3, (this.#next.seconds || Infinity) / 3);
-    if (left > AHEAD_SECONDS + fade) return;
+    if (aboutLeft > AHEAD_SECONDS + fade) return;
     if (other.song !== this.#next || other.audio.ended) {
       other.load(this.#next);
       other.gain = gainOf(this.#next, this.#gain);

@@ -376,7 +376,7 @@ class Player extends EventTarget {
     whenUp(() => {
       if (song !== this.current || this.#engine.wanted) return;
       this.#engine.start();
-      this.#engine.deck.audio.currentTime = at;
+      this.#engine.seek(at);
     });
   }
 

@@ -62,7 +62,7 @@ export function sharedMoment(query, other, { find }) {
         [other, moment.other_start],
       ]) {
         show("Stop", "pause", `${brief(titleOf(song))} at ${time(start)}`);
-        await excerpt(songUrl.audio(song.id), start);
+        await excerpt(songUrl.audio(song.id, { complete: "true" }), start);
         if (mine !== turn) return;
       }
       finish(`At ${time(moment.query_start)} and ${time(moment.other_start)}`);
