@@ -48,6 +48,8 @@ export const hearts = new Hearts();
 export function startHearts(app) {
   const load = async () => {
     if (hearts.shown || !app.status?.records_plays) return;
+    await app.shown;
+    if (hearts.shown) return;
     const found = await get("/hearts").catch(() => null); // tried again with the next status
     if (found && !hearts.shown) hearts.fill(found.map((heart) => heart.song_id));
   };
