@@ -138,6 +138,7 @@ function queueTile(queue) {
       iconButton("play", `Continue the queue${whose}`, start, { class: "tile-play" }),
     ),
     h("a", { class: "tile-name", href: songHref(song.id), title: titleOf(song) }, titleOf(song)),
-    h("p", { class: "tile-line" }, `${count(queue.song_count, "song")} queued${whose}`),
+    h("p", { class: "tile-line" }, `${count(queue.song_count, "song")} queued`),
+    queue.changed_by && h("p", { class: "tile-line", title: queue.changed_by }, `from ${queue.changed_by}`),
   );
 }
