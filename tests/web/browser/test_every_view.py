@@ -82,7 +82,8 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
         )
         route.fulfill(response=answer, body=text)
 
-    page.route(re.compile("/api/v1/(songs|albums|playlists/draft)"), lengthen)
+    page.route(re.compile("/api/v1/(songs|albums|artists|home|for-you|playlists/draft)"), lengthen)
+    song = ask(served, "/songs", search="Song 31")["items"][0]["id"]
     hold_sound(page)
     page.goto(f"{served}/#/playlists")
     page.get_by_role("combobox", name="Add a seed").fill("song 31")
@@ -93,6 +94,10 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
         "playlists": "#draft-songs .row-title",
         "library": "#songs .row-title",
         "library/albums": "#albums .tile-name",
+        "": "#home .tile-name",
+        "for-you": "#for-you-songs .row-title",
+        f"song/{song}/album": "#album-songs .row-title, .home-section .tile-name",
+        f"song/{song}/artist": "#artist-songs .row-title, .home-section .tile-name",
     }
     for opened in (False, True):
         if opened:
