@@ -9,11 +9,12 @@ Without a suffix the library has neither albums nor plays, so that home has a he
 `usable_ms` is when all that the window shows can be used: the view has a heading, no outline is left of what is on
 its way, the sections reach the lower edge of the window or are all there, and the main thread has answered once
 after that. Sections further below do not count; `complete_ms` is when they are there, too, and the main thread has
-answered. Covers count for neither. `kilobytes` (compressed) and `requests` are all that came until the network was
-idle. `main_ms`, `script_ms`, `style_ms` and `layout_ms` are processor time of the main thread until the page is
-usable, with a slower processor several times as much, and `service_ms` that of the service for the whole visit.
-`empty_ms` is when a page with nothing but a heading can be used, which the driver of the browser answers: what the
-browser alone takes.
+answered. Covers count for neither. `requests_before` came until the page was usable, of which the API answered
+`api_requests_before`: none, as the page ends with its first answers. `kilobytes` (compressed) and `requests` are all
+that came until the network was idle. `main_ms`, `script_ms`, `style_ms` and `layout_ms` are processor time of the
+main thread until the page is usable, with a slower processor several times as much, and `service_ms` that of the
+service for the whole visit. `empty_ms` is when a page with nothing but a heading can be used, which the driver of the
+browser answers: what the browser alone takes. `ratio` is `usable_ms` to it, in medians of visits that alternate.
 """
 
 import argparse
@@ -69,6 +70,12 @@ USABLE = """
 """
 
 
+CAME = """
+(before) => performance.getEntriesByType("resource").filter((one) => one.responseEnd <= before).map((one) => one.name)
+"""
+"""Addresses of what came before a time, beside the page itself."""
+
+
 def add_plays(folder: Path, n_songs: int) -> None:
     """Give every song an album, and one listener a year of plays of the first tenth of the songs."""
     file = folder / "library.sqlite"
@@ -102,6 +109,7 @@ def visit(browser: Browser, address: str, slower: int, service: int) -> dict[str
     served, before = processor_seconds(service), main_thread(wire)
     page.goto(address, wait_until="commit")
     usable = page.evaluate(USABLE, False)
+    came = page.evaluate(CAME, usable)
     times = {name: value - before[name] for name, value in main_thread(wire).items()}
     complete = page.evaluate(USABLE, True)
     page.wait_for_load_state("networkidle")
@@ -109,6 +117,7 @@ def visit(browser: Browser, address: str, slower: int, service: int) -> dict[str
     context.close()
     times["service_ms"] = 1000 * (processor_seconds(service) - served)
     facts = {"kilobytes": sum(loaded) / 1000, "requests": len(loaded), "first_paint_ms": painted}
+    facts |= {"requests_before": 1 + len(came), "api_requests_before": sum("/api/v1/" in one for one in came)}
     return {**facts, "usable_ms": usable, "complete_ms": complete, **times}
 
 
@@ -154,6 +163,7 @@ def visits(browser: Browser, address: str, service: int, case: dict[str, Any]) -
             for _ in range(case["visits"])
         ]
         medians = {what: round(float(np.median([one[what] for one in found])), 1) for what in found[0]}
+        medians["ratio"] = round(medians["usable_ms"] / medians["empty_ms"], 2)
         yield {"case": f"{case['case']}{named}", "visits": len(found), **medians}
 
 

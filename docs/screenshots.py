@@ -1,7 +1,8 @@
 """A library, or the address of a service -> a picture of every view: light, dark and on a phone.
 
 ``python docs/screenshots.py .demo/library.sqlite docs/figures`` writes ``page-VIEW-MODE.png``. It works on a copy of
-the library, so that nothing of what it saves stays there. A file to drop is found beside the library (``new/``).
+the library, so that nothing of what it saves stays there; the copy gets a listener who has played, loved, forgotten
+and queued songs, and a map. A file to drop is found beside the library (``new/``).
 Needs the development tools (``pip install -e .[dev]``) and a ``chromium``.
 """
 
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +23,10 @@ from typing import Any
 
 import httpx
 from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect, sync_playwright
+
+from nearsong.library import Library
+from nearsong.library.maps.cached import draw
 
 MODES: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light"},
@@ -35,6 +40,7 @@ MODES: dict[str, dict[str, Any]] = {
     },
 }
 TIMEOUT_MILLISECONDS = 120_000
+DAY_SECONDS = 86_400
 MAX_COLOURS = 256
 
 LARGEST_GENRE = """() => {
@@ -63,6 +69,7 @@ class Subject:
     address: str
     songs: list[dict[str, Any]]
     file: Path | None
+    is_lived_in: bool = False
 
     def song(self) -> dict[str, Any]:
         """Return a song on which what was learned shows: where listeners agree more often than with sound alone."""
@@ -80,8 +87,17 @@ class Subject:
 
 def home(page: Page, subject: Subject) -> None:
     """Show what a visitor sees first, once there is something to continue with."""
-    library(page, subject)
     go(page, subject, "#/", SETTLED)
+    expect(page.locator("#home")).not_to_have_attribute("aria-busy", "true")
+    if subject.is_lived_in:
+        for part in ("#home-continue", "#home-for-you", "#home-unplayed", "#home-forgotten", ".home-map-canvas"):
+            expect(page.locator(part)).to_be_visible()
+
+
+def home_below(page: Page, subject: Subject) -> None:
+    """Show what stands below on the first page: songs nobody has played, forgotten ones, and the map."""
+    home(page, subject)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
 
 
 def albums(page: Page, subject: Subject) -> None:
@@ -105,8 +121,18 @@ def artist(page: Page, subject: Subject) -> None:
 
 
 def settings(page: Page, subject: Subject) -> None:
-    """Show the settings."""
+    """Show the settings, with a folder as it is called at home."""
+
+    def rename(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        for folder in told["folders"]:
+            folder["path"] = "/home/me/Music"
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/api/v1/folders", rename)
     go(page, subject, "#/settings", SETTLED)
+    expect(page.locator(".settings-body[aria-busy]")).to_have_count(0)
 
 
 def now_playing(page: Page, subject: Subject) -> None:
@@ -207,6 +233,7 @@ def empty(page: Page, subject: Subject) -> None:
 
 VIEWS: dict[str, Callable[[Page, Subject], None]] = {
     "home": home,
+    "home-below": home_below,
     "library": library,
     "albums": albums,
     "artists": artists,
@@ -295,11 +322,11 @@ def serving(place: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def subject_at(address: str, near: Path | None) -> Subject:
+def subject_at(address: str, near: Path | None, *, is_lived_in: bool = False) -> Subject:
     """Return what there is to show."""
     songs = httpx.get(f"{address}/api/v1/songs", params={"limit": 200}, timeout=60).json()["items"]
     files = sorted(near.rglob("new/*.*")) if near else []
-    return Subject(address, songs, files[0] if files else None)
+    return Subject(address, songs, files[0] if files else None, is_lived_in)
 
 
 def copied(library: Path, folder: Path) -> Path:
@@ -307,6 +334,29 @@ def copied(library: Path, folder: Path) -> Path:
     for part in library.parent.glob(f"{library.name}*"):
         (shutil.copytree if part.is_dir() else shutil.copy)(part, folder / part.name)
     return folder / library.name
+
+
+def lived_in(place: Path) -> None:
+    """Give a library a listener who plays some artists, has forgotten others and queued songs, and draw its map."""
+    now = time.time()
+    with Library.open(place) as library:
+        songs = library.snapshot().space.songs
+        artists = sorted({song.artist for song in songs})
+        played: list[tuple[int, float]] = []
+        for at, artist in enumerate(artists):
+            own = [song for song in songs if song.artist == artist]
+            days = {0: 1, 1: 100}.get(at % 5)  # one artist of five is played now, one was played long ago
+            if days is None:
+                continue
+            for step, song in enumerate(own[: max(2, len(own) // 2)]):
+                weeks = (7 * week + step / 2 + at / len(artists) for week in range(4))
+                played += [(song.id, now - DAY_SECONDS * (days + day)) for day in weeks]
+        library.play_log.record_all(played)
+        library.play_log.update_history()
+        left = [song.id for song in songs if song.artist == artists[2]]
+        library.reactions.heart([played[0][0], left[0]])
+        library.play_queues.save(left, 1, 42_000, changed_by="Symfonium")
+        draw(library.snapshot(now=True))
 
 
 def main() -> None:
@@ -321,8 +371,10 @@ def main() -> None:
         if given.what.startswith("http"):
             take_all(subject_at(given.what.rstrip("/"), None), VIEWS, given.out, given.only)
         else:
-            with serving(copied(Path(given.what), Path(folder))) as address:
-                take_all(subject_at(address, Path(given.what).parent), VIEWS, given.out, given.only)
+            place = copied(Path(given.what), Path(folder))
+            lived_in(place)
+            with serving(place) as address:
+                take_all(subject_at(address, Path(given.what).parent, is_lived_in=True), VIEWS, given.out, given.only)
         with serving(Path(folder) / "empty" / "library.sqlite") as address:
             take_all(Subject(address, [], None), {"empty": empty}, given.out, given.only)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearsong.web.page_files import HEAD_SCRIPT, HEAD_SCRIPTS, PAGE_STYLES
+from nearsong.web.page_files import PAGE_STYLES
 from nearsong.web.page_files import STYLES as PAGE_STYLE_NAMES
 
 STATIC = Path(__file__).parents[2] / "src" / "nearsong" / "web" / "static"
@@ -27,7 +27,7 @@ TEXTS = sorted(path for path in STATIC.rglob("*") if path.suffix in {".html", ".
 SCRIPTS = [path for path in TEXTS if path.suffix == ".js"]
 PAGES = [path for path in TEXTS if path.suffix == ".html"]
 STYLES = [path for path in TEXTS if path.suffix == ".css"]
-MADE = {STATIC / PAGE_STYLES, STATIC / HEAD_SCRIPT}
+MADE = {STATIC / PAGE_STYLES}
 """What the service makes of all style sheets of the page, and of the scripts in its head."""
 
 MARKUP_FROM_TEXT = re.compile(
@@ -161,7 +161,6 @@ def test_every_import_is_a_file(path):
 def test_every_script_and_style_sheet_is_used():
     named = {served(address, path) for path in SCRIPTS for address in IMPORTS.findall(path.read_text())}
     named |= {STATIC / "css" / f"{name}.css" for name in PAGE_STYLE_NAMES}
-    named |= {STATIC / "js" / "core" / f"{name}.js" for name in HEAD_SCRIPTS}
     named |= {EXPORTED} | {served(address, path) for path in PAGES for address in LINKED.findall(path.read_text())}
     assert [name_of(path) for path in SCRIPTS + STYLES if path not in named] == []
 

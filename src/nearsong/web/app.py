@@ -29,6 +29,7 @@ from nearsong.web.api import (
     status,
 )
 from nearsong.web.api.browsing import albums, home
+from nearsong.web.api.browsing.first_answers import first_answers
 from nearsong.web.api.quick_similar import QuickSimilar
 from nearsong.web.api.settings import automation, connection, files, folders, listens, models
 from nearsong.web.http import problems
@@ -85,7 +86,7 @@ def create_app(service: Service, authentication: Authentication | None = None) -
         authentication = authentication_of(service.accounts, settings, service.shared)
     app.state.authentication = authentication
     app.state.wrong_tokens = authentication.failures
-    pages.install(app.router, authentication)
+    pages.install(app.router, authentication, lambda: first_answers(service))
     login.install(app, authentication)
     describe(app)
     app.add_middleware(QuickSimilar, service=service)

@@ -42,11 +42,7 @@ STYLES = (
 )
 """Style sheets of ``css/page.css``, in their order: where two rules are equal, the later one counts."""
 
-HEAD_SCRIPTS = ("theme", "first_requests")
-"""Plain scripts of ``js/head.js``, which run before anything is painted."""
-
 PAGE_STYLES = "css/page.css"
-HEAD_SCRIPT = "js/head.js"
 FIRST_SCRIPT = "app.js"
 SCRIPTS_ADDRESS = "/static/js"
 _TYPES = {
@@ -109,8 +105,6 @@ class PageFiles(StaticFiles):
         """Return the files that a file of the page is made of; None for one that is sent as it is."""
         if path == PAGE_STYLES:
             return [self._folder / "css" / f"{name}.css" for name in STYLES]
-        if path == HEAD_SCRIPT:
-            return [self._folder / "js" / "core" / f"{name}.js" for name in HEAD_SCRIPTS]
         if path.startswith("js/") and path.removeprefix("js/") in self._scripts.modules:
             return [self._folder / "js" / module for module in self._scripts.modules]
         return None
@@ -131,7 +125,7 @@ class PageFiles(StaticFiles):
         files = self._sources(name)
         if files is None:
             return path.read_bytes()
-        if name in (PAGE_STYLES, HEAD_SCRIPT):
+        if name == PAGE_STYLES:
             return b"\n".join(file.read_bytes() for file in files)
         return self._scripts.bundle(name.removeprefix("js/")).encode()
 

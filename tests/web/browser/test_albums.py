@@ -111,6 +111,28 @@ def test_an_artist_page_lists_all_songs_the_most_played_first_then_by_album(scan
                 assert len({round(album.bounding_box()["x"]) for album in albums}) == 1  # with plays and without
 
 
+def test_an_album_starts_a_radio_and_leads_to_albums_that_sound_like_it(visit, with_compilation):
+    (album,) = ask(with_compilation, "/albums", search="hits")["items"]
+    similar = ask(with_compilation, f"/albums/{album['id']}")["similar"]
+    page = visit(with_compilation, f"#/album/{album['id']}")
+    hold_sound(page)
+    tiles = page.get_by_role("list", name="Similar albums").locator(".tile")
+    expect(tiles.locator(".tile-name")).to_have_text([one["name"] for one in similar])
+    expect(tiles.locator(".tile-line")).to_have_text([one["artist"] for one in similar])
+    with page.expect_request("**/api/v1/radio") as sent:
+        page.get_by_role("button", name="Start radio").click()
+    assert sent.value.post_data_json == {"album": album["id"], "n": 1}
+    expect(page.locator("#player-radio")).to_have_attribute("title", "Radio: Hits of 1999")
+    assert page.locator("#player-title").inner_text() in HITS
+    page.keyboard.press("q")
+    expect(page.locator(".queue-row").nth(3)).to_be_visible()  # what the radio has chosen
+    page.keyboard.press("Escape")
+    tiles.first.locator(".tile-name").click()
+    expect(page.get_by_role("heading", name=similar[0]["name"], level=1)).to_be_visible()
+    expect(page.locator(".song-artist")).to_have_text(similar[0]["artist"])
+    expect(rows(page, "#album-songs")).to_have_count(similar[0]["song_count"])
+
+
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
 def test_the_songs_of_an_artist_stand_below_their_heading_and_the_name_beside_the_cover(visit, served, options):
     page = visit(served, f"#/song/{ask(served, '/songs')['items'][0]['id']}/artist", **options)

@@ -1,11 +1,13 @@
 """Every view, light, dark and on a phone: no errors, no serious fault for readers who need help, nothing too wide."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
 from browsing import LONG, READY, ask, open_menu, rows, serious, too_wide, until
+from nearsong.web import pages
 from playing import hold_sound
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -18,6 +20,7 @@ MODES = {
 }
 FIRST_VIEW = 300_000
 FIRST_REQUESTS = 120
+FIRST_FILES = 4  # one style sheet, the theme, the page and its view
 MIN_TITLE_PIXELS = 100  # a few words, before a title is cut
 WIDTHS = """(selector) => [...document.querySelectorAll(selector)]
   .filter((title) => title.checkVisibility())
@@ -53,9 +56,10 @@ def test_every_view_is_sound_accessible_and_fits(visit, served, mode):
     ],
 )
 def test_while_a_list_loads_its_outlines_are_there(visit, served, hash, answers, box, ready):
-    page, held, is_let_go = visit.blank(served), [], False
+    page, held, is_let_go = visit(served, "#/listen"), [], False
+    expect(page.locator(READY["listen"])).to_be_visible()
     page.route(answers, lambda route: route.continue_() if is_let_go else held.append(route))
-    page.goto(f"{served}/{hash}")
+    page.evaluate("(hash) => { location.hash = hash; }", hash)
     expect(page.locator(f"{box} .skeleton").first).to_be_visible()
     expect(page.locator(ready)).to_have_count(0)
     until(page, lambda: held)
@@ -78,7 +82,8 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
         )
         route.fulfill(response=answer, body=text)
 
-    page.route(re.compile("/api/v1/(songs|albums|playlists/draft)"), lengthen)
+    page.route(re.compile("/api/v1/(songs|albums|artists|home|for-you|playlists/draft)"), lengthen)
+    song = ask(served, "/songs", search="Song 31")["items"][0]["id"]
     hold_sound(page)
     page.goto(f"{served}/#/playlists")
     page.get_by_role("combobox", name="Add a seed").fill("song 31")
@@ -89,6 +94,10 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
         "playlists": "#draft-songs .row-title",
         "library": "#songs .row-title",
         "library/albums": "#albums .tile-name",
+        "": "#home .tile-name",
+        "for-you": "#for-you-songs .row-title",
+        f"song/{song}/album": "#album-songs .row-title, .home-section .tile-name",
+        f"song/{song}/artist": "#artist-songs .row-title, .home-section .tile-name",
     }
     for opened in (False, True):
         if opened:
@@ -162,6 +171,21 @@ def test_the_first_view_is_small_and_comes_from_here_alone(visit, served):
     assert page.evaluate("document.fonts.check('16px Inter')")  # the page's own font is among them
     sizes = sorted(((size, asked[request]) for request, size in loaded), reverse=True)
     assert sum(size for size, _ in sizes) < FIRST_VIEW, sizes[:8]
+
+
+def test_no_request_stands_between_the_page_and_its_first_view(visit, served, monkeypatch):
+    monkeypatch.setattr(pages, "PATIENCE_SECONDS", 300.0)
+    page, held, files = visit.blank(served), [], []
+    page.route("**/api/**", lambda route: held.append(route))  # none is answered
+    page.on("request", lambda asked: files.append(asked.url) if "/static/" in asked.url else None)
+    page.goto(served, wait_until="commit")
+    expect(page.locator(READY["home"])).to_have_count(12)
+    expect(page.locator(".skeletons")).to_have_count(0)
+    assert len([file for file in files if file.endswith((".js", ".css"))]) <= FIRST_FILES, files
+    asked = {urlsplit(route.request.url).path for route in held}
+    assert not asked & {"/api/v1/status", "/api/v1/home"}
+    for route in held:
+        route.continue_()
 
 
 def test_light_and_dark_are_different_and_a_choice_stays(visit, served):

@@ -92,7 +92,7 @@ GROUPS = """async ([clusters, sizes, width]) => {
   const camera = new Camera(genre.length);
   camera.fit(width, 700, {});
   const look = { density: 1, left: 0, top: 0, font: "sans-serif", strong: 560, ink: "#000", paper: "#fff" };
-  const none = { selected: -1, focus: null, standsOut: () => true };
+  const none = { selected: -1, focus: null, chosen: new Set(), standsOut: () => true };
   const state = { kind: "genre", covered: () => [[0, 0, 320, 56]], ...none };
   const canvas = document.createElement("canvas");
   const grid = { within: (_a, _b, _c, _d, each) => genre.some((_, i) => each(i) === false) }; // all are in view
@@ -129,6 +129,45 @@ def test_the_largest_groups_are_named_once_each_and_no_name_covers_another(visit
         for _, left_2, top_2, right_2, bottom_2 in seen["whole"][:at]:
             assert right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top
     assert sorted(name for name, *_ in seen["corner"]) == ["Genre 1", "Genre 2"]  # at the heap that is in view
+
+
+CHOSEN = """async (chosen) => {
+  const { Labels } = await import("/static/js/map/drawing/labels.js");
+  const { Camera } = await import("/static/js/map/camera.js");
+  const { Grid } = await import("/static/js/map/grid.js");
+  const n = 24, turn = (i) => (2 * Math.PI * i) / 8;
+  const x = Float32Array.from({ length: n }, (_, i) => 0.5 + 0.03 * Math.ceil((i + 1) / 8) * Math.cos(turn(i)));
+  const y = Float32Array.from({ length: n }, (_, i) => 0.5 + 0.03 * Math.ceil((i + 1) / 8) * Math.sin(turn(i)));
+  const columns = {
+    x, y, genreLabels: [[1, 32768, 32768, n, 5000]], genre: Array(n).fill(1), genres: ["", "Techno"],
+    artistLabels: [], artist: [], artists: [], title: () => "A song",
+  };
+  const camera = new Camera(n);
+  camera.fit(1140, 700, {});
+  const look = { density: 1, left: 0, top: 0, font: "sans-serif", strong: 560, ink: "#000", paper: "#fff" };
+  const state = { kind: "genre", selected: -1, focus: null, standsOut: () => true, covered: () => [] };
+  const labels = new Labels(document.createElement("canvas"), columns, camera, new Grid(x, y), { alone: true });
+  labels.draw(look, { ...state, chosen: new Set(chosen) });
+  const points = Array.from(x, (_, i) => camera.screen(x[i], y[i]));
+  return { named: labels.shown.filter(({ text }) => text === "Techno"), points, radius: camera.radius };
+}"""
+"""The name of one group of 24 songs in three rings, of which some are chosen."""
+
+
+def test_no_name_of_a_group_lies_on_a_song_of_a_selection(visit, served):
+    page = visit(served)
+
+    def covered(chosen) -> int:
+        seen = page.evaluate(CHOSEN, chosen)
+        (name,) = seen["named"]
+        left, top, right, bottom = name["box"]
+        inner = left + 6, top + 3, right - 6, bottom - 3  # the box has room around the letters
+        points = [seen["points"][i] for i in chosen or range(24)]
+        return sum(inner[0] < x < inner[2] and inner[1] < y < inner[3] for x, y in points)
+
+    assert covered([]) > 0  # on its songs, which spread wider than it
+    assert covered(list(range(24))) == 0
+    assert covered(list(range(8))) == 0
 
 
 @pytest.mark.parametrize("width", [1440, 1024])

@@ -39,7 +39,7 @@ LABELS = """async ([points, width]) => {
   const grid = { within: (_a, _b, _c, _d, each) => points.forEach((_, i) => each(i)) };
   const camera = new Camera(points.length);
   camera.fit(width, 600, {});
-  const state = { kind: "plays", standsOut: () => true, selected: -1, covered: () => [] };
+  const state = { kind: "plays", standsOut: () => true, selected: -1, chosen: new Set(), covered: () => [] };
   const labels = new Labels({ getContext: () => context }, columns, camera, grid, { alone: true });
   labels.draw({ density: 1, left: 0, top: 0, font: "sans-serif", strong: 560 }, state);
   return { written, at: points.map(([x, y]) => camera.screen(x, y)), radius: camera.radius };

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from browsing import ask, drag, ids, in_turn, open_menu, remember, rows, titles, until
 from nearsong.library import FILTERS
+from playing import hold_sound
 
 LIST = "#draft-songs"
 
@@ -162,6 +163,21 @@ def test_a_saved_playlist_shows_its_songs_first_and_its_settings_when_asked_for(
     expect(page.locator("#make-playlist")).to_be_visible()
     songs, settings = (page.locator(part).bounding_box() for part in (".result", ".recipe"))
     assert songs["y"] < settings["y"]
+
+
+def test_a_playlist_starts_a_radio_from_its_songs(made):
+    hold_sound(made)
+    songs = ids(rows(made, LIST))
+    with made.expect_request("**/api/v1/radio") as sent:
+        made.locator("#playlist-radio").click()
+    assert sent.value.post_data_json["seeds"] == songs
+    expect(made.locator("#player-title")).to_have_text(titles(rows(made, LIST))[0])
+    expect(made.locator("#player-radio")).to_be_visible()
+    made.keyboard.press("q")
+    expect(made.locator(".queue-row").nth(3)).to_be_visible()  # what the radio has chosen, not the rest of the list
+    queued = made.locator(".queue-row .queue-title")
+    expect(made.locator("#stop-radio")).to_be_visible()
+    assert queued.count() < len(songs)
 
 
 def test_songs_and_albums_are_added_to_a_saved_playlist_once_unless_asked_again(made, served):

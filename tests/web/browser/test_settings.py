@@ -3,7 +3,9 @@
 import shutil
 
 import httpx
+import numpy as np
 import pytest
+import soundfile
 from playwright.sync_api import Page, expect
 
 from browsing import LONG, ask, serious, too_wide, until
@@ -199,6 +201,34 @@ def test_a_file_that_cannot_be_read_is_listed_with_its_reason(own_server, visit,
     assert len(why) > 5
     assert reason.endswith(why[1:])
     expect(page.get_by_role("button", name="Try them again")).to_be_visible()
+
+
+def test_a_file_that_was_set_aside_is_listed_with_its_reason(own_server, visit, tmp_path):
+    silent = tmp_path / "music" / "Silence.wav"
+    silent.parent.mkdir()
+    soundfile.write(silent, np.zeros(44_100), 22_050)
+    with Library.open(tmp_path / "library.sqlite") as library:
+        library.scan(silent.parent, workers=1)
+    page = visit(own_server, "#/settings?section=files")
+    files = page.locator("#files-aside")
+    expect(files.locator("summary")).to_have_text("1 file is no song")
+    expect(files.locator(".settings-path")).to_have_text([str(silent)])
+    expect(files.locator("li p").last).to_have_text("Is silent.")
+    expect(page.get_by_role("button", name="Try them again")).to_have_count(0)  # it would be silent again
+    sound(page)
+
+
+def test_the_folders_are_watched_or_not_as_their_own_switch_says(server, visit):
+    library, address = server
+    page = visit(address, "#/settings?section=folders")
+    switch = page.locator("#settings-folders").get_by_role("switch", name="Watch the folders")
+    expect(switch).to_be_checked()
+    for watch in (False, True):
+        switch.click()
+        expect(switch).to_be_checked(checked=watch)
+        until(page, lambda wanted=watch: library.automation.settings().watch == wanted)
+        page.reload()
+        expect(switch).to_be_checked(checked=watch)
 
 
 def test_where_the_service_has_a_network_address_a_code_has_it(trained, serving, visit, monkeypatch):

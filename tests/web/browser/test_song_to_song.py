@@ -1,5 +1,7 @@
 """From song to song: without a pause, crossed, equally loud, shuffled, repeated, and asleep at last."""
 
+import math
+
 import pytest
 from playwright.sync_api import expect
 
@@ -34,12 +36,12 @@ def test_songs_cross_and_are_equally_loud_as_the_options_say(visit, long_served)
     page = visit(long_served)
     watch_elements(page)
     play_parts(page)
-    assert volumes(page) == [pytest.approx(0.5, abs=0.01)]  # ReplayGain of the song: -6 dB
+    assert volumes(page) == [pytest.approx(0.25, abs=0.01)]  # ReplayGain of the song: -6 dB, and 6 dB below
     page.locator("#options-toggle").click()
     options = page.get_by_role("dialog", name="Playback options")
     expect(options).to_be_focused()
     options.get_by_role("button", name="By album").click()
-    assert volumes(page) == [pytest.approx(0.25, abs=0.01)]
+    assert volumes(page) == [pytest.approx(0.125, abs=0.01)]
     options.get_by_role("button", name="Off", exact=True).click()
     assert volumes(page) == [1]
     options.get_by_label("Crossfade").focus()
@@ -60,19 +62,21 @@ def test_songs_cross_and_are_equally_loud_as_the_options_say(visit, long_served)
     expect(options.get_by_role("button", name="Off", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
-def test_no_gain_makes_a_song_clip(visit, served):
+def test_quiet_songs_are_raised_within_the_headroom_and_no_gain_makes_a_song_clip(visit, served):
     page = visit(served)
     gains = page.evaluate(
         """async () => {
           const { gainOf } = await import("/static/js/player/deck.js");
           const song = (gain, peak, kind = "track") => ({ [`${kind}_gain`]: gain, [`${kind}_peak`]: peak });
           return [
-            gainOf(song(3, 0.9), "track"), gainOf(song(0, 1.25), "track"), gainOf(song(-6.0206, null), "album"),
-            gainOf(song(-20, 1, "album"), "track"), gainOf(song(null, null), "album"), gainOf(song(-6, 1), "off"),
+            gainOf(song(0, 0.9), "track"), gainOf(song(3, 0.9), "track"), gainOf(song(20, 0.1), "track"),
+            gainOf(song(20, 1.25), "track"), gainOf(song(3, 1.6), "track"), gainOf(song(-6, null), "album"),
+            gainOf(song(-14, 1, "album"), "track"), gainOf(song(null, null), "album"), gainOf(song(-6, 1), "off"),
           ];
         }"""
     )
-    assert gains == pytest.approx([1, 0.8, 0.5, 0.1, 1, 1], abs=1e-4)
+    decibels = [-6, -3, 0, 20 * math.log10(1 / 1.25), 20 * math.log10(1 / 1.6), -12, -20, -6, 0]
+    assert gains == pytest.approx([10 ** (each / 20) for each in decibels], abs=1e-4)
 
 
 def test_what_is_shuffled_or_repeated_stays_so_after_a_reload(visit, long_served):
@@ -139,7 +143,7 @@ def test_the_sleep_timer_fades_and_pauses_at_the_end_of_the_song_or_after_minute
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     page.locator("#play-toggle").click()
     played(page, 0.2)
-    assert volumes(page) == [pytest.approx(0.5, abs=0.01)]
+    assert volumes(page) == [pytest.approx(0.25, abs=0.01)]
     page.evaluate("async () => (await import('/static/js/player/sleep.js')).sleep.set(2 / 60)")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Playback options", exact=True)).to_be_visible()

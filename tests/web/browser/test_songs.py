@@ -46,16 +46,51 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
             assert word.strip() == near["closeness_word"]
             assert re.fullmatch(r"(nearer than [\d.]+% of all pairs of songs|as near as a song to itself)", number)
         assert shown.first.get_attribute("title").startswith(("Nearer than", "As near"))
+        assert shown.first.get_attribute("title").endswith("; number 1 of 10")
         bars = shown.locator(".bar > span").evaluate_all(
             "bars => bars.map((bar) => bar.getBoundingClientRect().width)"
         )
         assert bars == sorted(bars, reverse=True)
-        assert bars[0] > bars[-1]
+        whole = shown.first.locator(".bar").bounding_box()["width"]
+        assert [bars[0], bars[-1]] == [pytest.approx(whole, abs=1), pytest.approx(0.15 * whole, abs=1)]
     left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
     assert left["x"] + left["width"] <= right["x"]
     assert page.locator(".mark-agree").count() > 0
     assert page.locator(".mark-both").count() > 0
     expect(page.locator(".both-legend")).to_have_text(["In both lists"] * 2)  # what the mark means
+
+
+def test_bars_separate_the_songs_of_one_list_and_words_mean_the_same_in_all(visit, served, song):
+    page = visit(served, f"#/song/{song['id']}")
+    marks = page.evaluate(
+        """async () => {
+          const { closenessMarks } = await import("/static/js/songs/closeness.js");
+          const near = (closeness, closeness_word, similarity) => ({ closeness, closeness_word, similarity });
+          const told = (list) => closenessMarks(list).map((node) => [
+            node.title, node.firstChild.firstChild.textContent,
+            Math.round(parseFloat(node.lastChild.style.getPropertyValue("--part"))),
+          ]);
+          return [
+            told([
+              near(0.62, "close", 0.99), near(0.61, "close", 0.9899), near(0.61, "close", 0.9899),
+              near(0.58, "close"),
+            ]),
+            told([near(0.6, "close"), near(0.6, "close")]),
+            told([near(0.3, "loose"), near(0.5, "close"), near(0.45, "loose")]),
+          ];
+        }"""
+    )
+    near = "Nearer than 98% of all pairs of songs; number"
+    assert marks == [
+        [
+            ["Nearer than 99% of all pairs of songs; number 1 of 4", "close", 100],
+            [f"{near} 2 to 3 of 4", "close", 79],
+            [f"{near} 2 to 3 of 4", "close", 79],
+            ["Number 4 of 4", "close", 15],
+        ],
+        [["Number 1 to 2 of 2", "close", 100]] * 2,  # equally near: nothing separates them
+        [["Number 3 of 3", "loose", 15], ["Number 1 of 3", "close", 100], ["Number 2 of 3", "loose", 79]],
+    ]
 
 
 def test_only_a_history_that_names_songs_tells_that_one_was_not_played(visit, served, song):

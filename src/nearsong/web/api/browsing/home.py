@@ -16,6 +16,9 @@ from nearsong.web.service.service import Service, Shared
 
 router = APIRouter(tags=["for you"])
 
+N_ITEMS = 12
+"""Albums or songs of each list by default."""
+
 MAX_QUEUED_SONGS = 50
 """Songs of a queue that the response has."""
 
@@ -30,7 +33,7 @@ MAX_QUEUED_SONGS = 50
 def home(
     service: Shared,
     listener: Listening,
-    n: Annotated[int, Query(ge=1, le=50, description="Albums or songs of each list.")] = 12,
+    n: Annotated[int, Query(ge=1, le=50, description="Albums or songs of each list.")] = N_ITEMS,
 ) -> Response:
     """Return what a listener may go on with, what is new, songs for them, forgotten ones, and ones nobody played."""
     try:

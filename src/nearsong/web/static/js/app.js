@@ -4,10 +4,12 @@
 //   app.someStatus()  -> the last status, or the first one, which is on its way
 //   app.go(hash)      goes to another view                       app.title(text) sets the window's title
 //   app.signal        aborted when the view is left              app.fail(error) shows an error instead of the view
+//   app.shown         promise: the first view can be seen, and what it does not need has its turn
 //   app.heading(text, {lead, actions}) -> the head of a view with its <h1>, which is focused after navigation
 
 import { forgetFirst, get, health, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
+import { nextPaint, whenIdle } from "./core/idle.js";
 import { startDrop } from "./widgets/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
 import { openMenu } from "./widgets/menu.js";
@@ -35,10 +37,12 @@ let first = true;
 let visit = 0;
 let missed = false;
 let firstStatus = null;
+let sayShown;
 
 const app = {
   status: null,
   events: new EventTarget(),
+  shown: new Promise((done) => (sayShown = () => nextPaint().then(() => whenIdle(done)))),
   get signal() {
     return controller.signal;
   },
@@ -165,6 +169,7 @@ async function load(name) {
 
 function settle() {
   if (!first) root.querySelector("h1")?.focus({ preventScroll: true }); // so that a screen reader announces the view
+  if (first) sayShown();
   first = false;
 }
 
@@ -234,6 +239,19 @@ function drawShell() {
   });
 }
 
+/** The player is drawn when it has a song, else when the first view can be seen. */
+function startPlayer() {
+  const life = new AbortController();
+  const start = () => {
+    if (life.signal.aborted) return;
+    life.abort();
+    startPlayerBar();
+    startMediaSession();
+  };
+  player.addEventListener("change", start, { signal: life.signal });
+  app.shown.then(start);
+}
+
 function watchLink() {
   let timer = 0;
   const ask = (turn) => {
@@ -264,8 +282,7 @@ function watchLink() {
 askFirstStatus();
 drawShell();
 watchLink();
-startPlayerBar();
-startMediaSession();
+startPlayer();
 rememberPlayer();
 rememberRadio();
 rememberSleep();

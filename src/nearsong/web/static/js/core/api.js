@@ -5,7 +5,7 @@
 //   download(path, body, {method}) -> {blob, name}            (for files such as an exported playlist)
 //   upload(path, file, {onProgress, onSent, signal, params}) -> JSON   (multipart, field "file"; onProgress(0..1))
 //   url(path, params) -> address for src and href
-//   forgetFirst(): what first_requests.js has asked for is no longer current
+//   forgetFirst(): the answers that came with the page are no longer current
 //   signOut() -> ends the session; the page becomes the form to sign in
 //   songUrl.audio(id, {complete}), songUrl.cover(id, pixels)
 //   ApiError {status, title, detail, type, retryAfter}; message = detail. status 0: no response.
@@ -95,15 +95,25 @@ function toLogin() {
   if (location.pathname !== "/login") location.assign("/login");
 }
 
-/** The response to a request that was sent before the scripts were there, once; null for all others. */
-function takeFirst(method, path, params) {
-  if (method !== "GET" || url(path, params) !== ROOT + path) return null;
-  const asked = globalThis.nearsongFirst?.get(path) ?? null;
-  globalThis.nearsongFirst?.delete(path);
-  return asked;
+const FIRST = new Set(["/status", "/home"]); // what the page may end with the answers to
+let first = null; // {path: answer}, once the end of the page is there
+
+const isWhole = () => document.readyState !== "loading";
+const whole = () => new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+
+/** The answer that came with the page, once; undefined if it has to be asked for. */
+async function takeFirst(path, params) {
+  if (!FIRST.has(path) || url(path, params) !== ROOT + path) return undefined;
+  if (!first && !isWhole()) await whole();
+  first ??= JSON.parse(document.getElementById("first-answers")?.textContent || "{}");
+  const answer = first[path];
+  delete first[path];
+  return answer;
 }
 
-export const forgetFirst = () => globalThis.nearsongFirst?.clear();
+export const forgetFirst = () => {
+  first = {};
+};
 
 async function send(method, path, { params, body, signal } = {}) {
   const headers = { Accept: "application/json, application/problem+json" };
@@ -112,17 +122,13 @@ async function send(method, path, { params, body, signal } = {}) {
   const look = () => link.up && path !== HEALTH && health().catch(() => {});
   const slow = setTimeout(look, SLOW_MILLISECONDS);
   try {
-    const first = takeFirst(method, path, params);
-    const ask = () =>
-      fetch(url(path, params), {
-        method,
-        headers,
-        signal,
-        credentials: "same-origin",
-        body: body === undefined ? undefined : JSON.stringify(body),
-      });
-    answer = await (first ?? ask());
-    signal?.throwIfAborted();
+    answer = await fetch(url(path, params), {
+      method,
+      headers,
+      signal,
+      credentials: "same-origin",
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch (error) {
     throw isAbort(error) ? error : gone();
   } finally {
@@ -139,7 +145,8 @@ async function json(answer) {
   return text ? JSON.parse(text) : null;
 }
 
-export const get = async (path, params, { signal } = {}) => json(await send("GET", path, { params, signal }));
+export const get = async (path, params, { signal } = {}) =>
+  (await takeFirst(path, params)) ?? json(await send("GET", path, { params, signal }));
 export const post = async (path, body = {}, { params, signal } = {}) =>
   json(await send("POST", path, { params, body, signal }));
 export const put = async (path, body = {}) => json(await send("PUT", path, { body }));

@@ -8,7 +8,7 @@
 import { button, h, iconButton, replace } from "../core/dom.js";
 import { onEscape } from "../core/escape.js";
 import { count } from "../core/format.js";
-import { closenessMark } from "../songs/closeness.js";
+import { closenessMarks } from "../songs/closeness.js";
 
 const MAX_ROWS = 50;
 const IDLE_MILLISECONDS = 160; // the map must rest this long before its songs are listed
@@ -47,7 +47,7 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
     open(row);
   }
 
-  function item({ row, closeness, word = "" }) {
+  function item({ row, word = "", mark }) {
     const { columns, colours } = stage;
     const hover = (on) => () => stage.hover(on ? row : -1);
     const on = {
@@ -71,7 +71,7 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
           h("span", { class: "ellipsis", dir: "auto" }, columns.title(row)),
           h("span", { class: "muted small-text ellipsis", dir: "auto" }, columns.artistName(row)),
         ),
-        word && h("span", { class: "map-row-note muted" }, closenessMark({ closeness, closeness_word: word })),
+        word && h("span", { class: "map-row-note muted" }, mark),
       ),
     );
   }
@@ -93,7 +93,9 @@ export function songPanel(stage, { open, verb, similar = () => null }) {
   }
 
   function neighbours() {
-    const items = stage.selected < 0 ? null : similar(stage.selected);
+    const found = stage.selected < 0 ? null : similar(stage.selected);
+    const marks = found && closenessMarks(found.map(({ closeness, word }) => ({ closeness, closeness_word: word })));
+    const items = found?.map((one, i) => ({ ...one, mark: marks[i] }));
     return items && { title: "Similar songs", items, note: items.length ? "" : "No similar songs." };
   }
 

@@ -112,16 +112,18 @@ export class Deck {
   }
 }
 
-/** The tags hold decibels and the highest sample. An <audio> element cannot be louder than its file, so that a song
- *  that is to be raised stays as it is, and nothing clips: samples above full scale are brought back to it. */
+const HEADROOM_DECIBELS = 6; // all songs are lowered by so much, so that quiet ones can be raised up to it
+
+/** The tags hold decibels and the highest sample. An <audio> element cannot be louder than its file: a song is raised by
+ *  lowering all others, also those without tags. Samples above full scale are brought back to it. */
 export function gainOf(song, mode) {
   if (mode === "off" || !song) return 1;
   const kinds = mode === "album" ? ["album", "track"] : ["track", "album"];
   const kind = kinds.find((one) => isNumber(song[`${one}_gain`]));
-  if (!kind) return 1;
-  const peak = song[`${kind}_peak`];
+  const decibels = (kind ? song[`${kind}_gain`] : 0) - HEADROOM_DECIBELS;
+  const peak = kind && song[`${kind}_peak`];
   const most = isNumber(peak) && peak > 1 ? 1 / peak : 1;
-  return Math.min(10 ** (song[`${kind}_gain`] / 20), most);
+  return Math.min(10 ** (decibels / 20), most);
 }
 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);

@@ -35,6 +35,7 @@ export function startMediaSession() {
   }
   player.addEventListener("change", describe);
   player.addEventListener("time", tellPosition);
+  describe();
 }
 
 function describe() {

@@ -1,19 +1,19 @@
 // cover(song, size, {eager, whenSeen}) -> <img> of exactly size x size CSS pixels; an icon where it cannot be loaded
-//     eager: loaded at once; whenSeen: only when it is in the window, or nearly, for pages of many
+//     eager: loaded at once; whenSeen: only when it is in the window, or nearly, for pages of many, and after what is
+//     more urgent
 
 import { songUrl } from "../core/api.js";
 import { h, icon } from "../core/dom.js";
+import { whenIdle } from "../core/idle.js";
 
 const NEAR = "300px"; // browsers load lazy pictures from 1250 pixels away, which keeps them busy when the page opens
 const sources = new WeakMap();
 const seen = new IntersectionObserver(load, { rootMargin: NEAR, scrollMargin: NEAR });
 
 function load(changes) {
-  for (const { isIntersecting, target } of changes) {
-    if (!isIntersecting) continue;
-    seen.unobserve(target);
-    target.src = sources.get(target);
-  }
+  const near = changes.filter(({ isIntersecting }) => isIntersecting).map(({ target }) => target);
+  near.forEach((picture) => seen.unobserve(picture));
+  if (near.length) whenIdle(() => near.forEach((picture) => (picture.src = sources.get(picture))));
 }
 
 export function cover(song, size, { eager = false, whenSeen = false } = {}) {

@@ -52,6 +52,8 @@ export function startHearts(app) {
   const load = async () => {
     clearTimeout(timer);
     if (hearts.shown || !app.status?.records_plays) return;
+    await app.shown;
+    if (hearts.shown) return;
     const found = await get("/hearts").catch(() => null);
     if (found && !hearts.shown) hearts.fill(found.map((heart) => heart.song_id));
     else if (!hearts.shown) timer = setTimeout(load, RETRY_MILLISECONDS); // or with the next status

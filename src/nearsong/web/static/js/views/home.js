@@ -1,10 +1,11 @@
 // Home: what to go on with, what is new, what is near what the listener plays, what was forgotten, and the map.
-// Sections without anything are absent. Those that a first screen hardly shows are drawn after the others are painted;
-// until then #home is aria-busy.
+// Sections without anything are absent. What the window shows is drawn first; the rest of its rows, and the sections
+// below, one after the other, when that is painted. Until then #home is aria-busy.
 
 import { get, isAbort } from "../core/api.js";
 import { h, icon, iconButton, replace } from "../core/dom.js";
 import { count, longTime, titleOf } from "../core/format.js";
+import { nextPaint } from "../core/idle.js";
 import { skeleton } from "../widgets/skeleton.js";
 import { albumTile, songTile, tileRow } from "../albums/tiles.js";
 import { player } from "../player/player.js";
@@ -14,7 +15,8 @@ import { mapThumbnail } from "./home/map_thumbnail.js";
 import { emptyLibrary, nextStep } from "./library/empty.js";
 import { scanNote } from "./library/scan_note.js";
 
-const FIRST_SECTIONS = 2;
+const SECTION_PIXELS = 280; // of height, at least
+const TILE_PIXELS = 148; // of width with the gap beside it, at least
 const PATIENCE_MILLISECONDS = 100; // before what is not there yet is outlined
 
 export async function show(root, _params, app) {
@@ -27,6 +29,7 @@ export async function show(root, _params, app) {
   const early = await Promise.race([asked, pause(PATIENCE_MILLISECONDS)]);
   if (signal.aborted) return null;
   const lead = h("span", {}, count(status.songs, "song"));
+  const room = { sections: Math.ceil(innerHeight / SECTION_PIXELS), tiles: Math.ceil(root.clientWidth / TILE_PIXELS) };
   const box = h("div", { class: "home", id: "home", "aria-busy": true });
   if (!early) replace(box, skeleton("cards", 6), skeleton("cards", 6));
   const advice = h("div", { class: "library-advice" }, nextStep(app));
@@ -35,7 +38,7 @@ export async function show(root, _params, app) {
     const { songs, albums, artists } = home.counts;
     const parts = [count(songs, "song"), count(albums, "album"), count(artists, "artist"), longTime(status.seconds)];
     lead.textContent = parts.filter(Boolean).join(" · ");
-    fill(box, home, signal).catch(report);
+    fill(box, home, room, signal).catch(report);
   };
   if (early) load(early);
   replace(root, app.heading("Home", { lead }), scan.node, advice, box);
@@ -54,19 +57,19 @@ export async function show(root, _params, app) {
 }
 
 const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds, null));
-/** A promise of the next frame; a hidden page has none, and does not wait for it. */
-const painted = () => Promise.race([new Promise((done) => requestAnimationFrame(() => setTimeout(done))), pause(250)]);
 const report = (error) => !isAbort(error) && error.name !== "ApiError" && console.error(error);
 
-/** Draw the sections: those on the first screen at once, each other one when the last is painted, then the map. */
-async function fill(box, home, signal) {
-  const draw = sections(home);
-  const first = draw.splice(0, FIRST_SECTIONS);
-  replace(box, ...first.map((one) => one()));
-  for (const one of draw) {
-    await painted();
+/** Draw what the window has room for, then the rest of these rows and the other sections, and the map. */
+async function fill(box, home, room, signal) {
+  const all = sections(home);
+  const seen = all.slice(0, room.sections).map((draw) => draw(room.tiles));
+  replace(box, ...seen.map(([node]) => node));
+  const below = all.slice(room.sections).map((draw) => () => box.append(draw(Infinity)[0]));
+  const steps = [...seen.map(([, finish]) => finish), ...below];
+  for (const step of steps) {
+    await nextPaint();
     if (signal.aborted) return;
-    box.append(one());
+    step();
   }
   const map = h("div", { class: "home-map", hidden: true });
   box.append(map);
@@ -74,15 +77,15 @@ async function fill(box, home, signal) {
   await mapThumbnail(map, signal);
 }
 
-/** Functions that draw the sections that have something. */
+/** Functions that draw what has something: draw(n) -> [a section with n tiles, finish() draws the others]. */
 function sections(home) {
   const near = home.for_you.map((one) => one.song);
   const fresh = home.unplayed.map((one) => one.song);
   const recommended = [...home.for_you, ...home.unplayed].filter((one) => one.because);
   const because = new Map(recommended.map((one) => [one.song, one.is_near && one.because]));
-  const albums = (list) => () => list.map((one) => albumTile(one));
-  const songs = (list) => () => list.map((song) => songTile(song, { queue: list, more: reason(because.get(song)) }));
-  const goOn = () => [home.queue && queueTile(home.queue), home.played.map((one) => albumTile(one))].flat();
+  const albums = (list) => list.map((one) => () => albumTile(one));
+  const songs = (list) => list.map((song) => () => songTile(song, { queue: list, more: reason(because.get(song)) }));
+  const goOn = [...(home.queue ? [() => queueTile(home.queue)] : []), ...albums(home.played)];
   const all = [
     [home.queue || home.played.length, "continue", "Continue", goOn],
     [home.added.length, "added", "Recently added", albums(home.added), "#/library/albums?sort=newest"],
@@ -90,7 +93,7 @@ function sections(home) {
     [fresh.length, "unplayed", "Never played, close to what you love", songs(fresh)],
     [home.forgotten.length, "forgotten", "Not heard for a while", songs(home.forgotten)],
   ];
-  return all.filter(([has]) => has).map(([, ...one]) => () => section(...one));
+  return all.filter(([has]) => has).map(([, ...one]) => (n) => section(n, ...one));
 }
 
 /** What songs for a newcomer are; where histories name no titles, nobody knows how often a song was played. */
@@ -99,8 +102,12 @@ const popular = (songs) =>
 
 const reason = (song) => song && `Like ${titleOf(song)}`;
 
-function section(name, title, tiles, href) {
-  return h(
+function section(n, name, title, tiles, href) {
+  const row = tileRow(
+    tiles.slice(0, n).map((one) => one()),
+    title,
+  );
+  const node = h(
     "section",
     { class: "home-section", id: `home-${name}`, "aria-labelledby": `home-${name}-title` },
     h(
@@ -109,8 +116,9 @@ function section(name, title, tiles, href) {
       h("h2", { id: `home-${name}-title` }, title),
       href && h("a", { class: "home-all", href, "aria-label": `${title}: show all` }, "Show all", icon("right")),
     ),
-    tileRow(tiles().filter(Boolean), title),
+    row,
   );
+  return [node, () => row.append(...tiles.slice(n).map((one) => one()))];
 }
 
 function queueTile(queue) {
@@ -130,6 +138,7 @@ function queueTile(queue) {
       iconButton("play", `Continue the queue${whose}`, start, { class: "tile-play" }),
     ),
     h("a", { class: "tile-name", href: songHref(song.id), title: titleOf(song) }, titleOf(song)),
-    h("p", { class: "tile-line" }, `${count(queue.song_count, "song")} queued${whose}`),
+    h("p", { class: "tile-line" }, `${count(queue.song_count, "song")} queued`),
+    queue.changed_by && h("p", { class: "tile-line", title: queue.changed_by }, `from ${queue.changed_by}`),
   );
 }

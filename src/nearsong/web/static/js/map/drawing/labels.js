@@ -1,4 +1,5 @@
-// Names on the map: the largest groups first, each once, and titles where few songs are in view; none covers another.
+// Names on the map: the largest groups first, each once, and titles where few songs are in view; none covers another,
+// and those of groups cover no song of a selection.
 
 const MIN_NAMED_SONGS = 60; // named even on a small screen, where there is room
 const GAP = 6; // pixels kept free around a name
@@ -45,7 +46,7 @@ export class Labels {
    * Draw once.
    *
    * look: {density, ink, paper, font, strong, left, top}, the last two how far the canvas reaches beyond the stage;
-   * state: {kind, focus, standsOut, selected, covered}, covered() -> boxes of the stage without labels.
+   * state: {kind, focus, standsOut, selected, chosen, covered}, covered() -> boxes of the stage without labels.
    */
   draw(look, state) {
     const { context, canvas } = this;
@@ -82,7 +83,7 @@ export class Labels {
     const placed = [];
     const names = new Set();
     let room = Math.floor((width * height) / 14_000) + 4;
-    for (const { text, size, strong, spots, over = true } of this.candidates(state, seen)) {
+    for (const { text, size, strong, spots, over = true, group = false } of this.candidates(state, seen)) {
       if (room <= 0) break;
       if (over && names.has(text)) continue; // an artist of the same name as a genre
       const font = `${strong ? look.strong : 400} ${size.toFixed(1)}px ${look.font}`;
@@ -93,6 +94,7 @@ export class Labels {
         const covers = (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3];
         const hides = ([px, py]) => px > x - radius && px < x + long + radius && Math.abs(py - y) < radius + size / 2;
         if (outside || taken.some(covers) || (!over && points.some(hides))) continue;
+        if (group && this.hidesChosen([x, y - size / 2, x + long, y + size / 2], state)) continue;
         taken.push(box);
         placed.push({ text, font, x, y, box });
         if (over) names.add(text);
@@ -101,6 +103,20 @@ export class Labels {
       }
     }
     return placed;
+  }
+
+  /** Whether what is drawn in a box would lie on a song of the selection. */
+  hidesChosen([left, top, right, bottom], { chosen }) {
+    if (!chosen.size) return false;
+    const { camera, grid } = this;
+    const [x0, y0] = camera.map(left - camera.radius, top - camera.radius);
+    const [x1, y1] = camera.map(right + camera.radius, bottom + camera.radius);
+    let hides = false;
+    grid.within(x0, y0, x1, y1, (i) => {
+      hides = chosen.has(i);
+      return !hides;
+    });
+    return hides;
   }
 
   /** The songs in view if there are few enough to show their titles, or none. */
@@ -151,8 +167,9 @@ export class Labels {
       const large = size + grow * Math.sqrt(songs / Math.max(groups[0].songs, 1));
       const near = clusters.map((row) => this.cluster(row)).filter(({ x, y }) => this.inSight(x, y));
       if (!near.length) continue;
-      const spots = (long) => near.flatMap((cluster) => spotsOf(cluster, long, large, camera));
-      yield { text: cut(names[group], most), size: large, strong, spots };
+      const places = state.chosen.size ? near.flatMap((one) => [one, aside(one)]) : near;
+      const spots = (long) => places.flatMap((cluster) => spotsOf(cluster, long, large, camera));
+      yield { text: cut(names[group], most), size: large, strong, spots, group: true };
     }
   }
 
@@ -167,6 +184,9 @@ export class Labels {
     return x > -80 && x < width + 80 && y > -40 && y < height + 40;
   }
 }
+
+/** A cluster whose name stands farther away from it. */
+const aside = (cluster) => ({ ...cluster, wide: 1.5 * cluster.wide, high: 2 * cluster.high });
 
 /** On the songs if they spread wider than the name, else above them; or below, or beside; inside the window. */
 function spotsOf({ x, y, wide, high }, long, size, { width, height, radius }) {

@@ -47,10 +47,12 @@ export function scanNote(app) {
     app.status.folders.length > 0 && app.status.is_admin
       ? button("Scan for new music", start, { id: "scan", class: "button quiet", icon: "refresh" })
       : null;
-  runningJob("library").then(
-    (job) => job && watch(job),
-    () => {},
-  ); // the button works without
+  app.shown
+    .then(() => !stopped && runningJob("library"))
+    .then(
+      (job) => job && watch(job),
+      () => {},
+    ); // the button works without
   return {
     button: scan,
     node,

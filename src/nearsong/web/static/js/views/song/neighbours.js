@@ -10,7 +10,7 @@ import { get } from "../../core/api.js";
 import { h, icon, iconButton } from "../../core/dom.js";
 import { titleOf } from "../../core/format.js";
 import { player } from "../../player/player.js";
-import { closenessMark } from "../../songs/closeness.js";
+import { closenessMarks } from "../../songs/closeness.js";
 import { songList } from "../../songs/list.js";
 import { whyButton } from "./why.js";
 
@@ -64,10 +64,11 @@ function column(kind, list, inBoth, query, whyOf) {
   const songs = list.map((near) => near.song);
   const id = `near-${kind}`;
   const reasons = list.every((near) => whyOf(near)) ? whyOf : () => null; // for all rows of a column, or for none
+  const closeness = closenessMarks(list);
   const rows = songList(songs, {
     ordered: true,
     label: NAMES[kind].title,
-    row: (_song, i) => rowOf(list[i], inBoth, query, reasons),
+    row: (_song, i) => rowOf(list[i], closeness[i], inBoth, query, reasons),
   });
   rows.id = id;
   return h(
@@ -87,7 +88,7 @@ function column(kind, list, inBoth, query, whyOf) {
   );
 }
 
-function rowOf(near, inBoth, query, whyOf) {
+function rowOf(near, closeness, inBoth, query, whyOf) {
   const { song } = near;
   const load = whyOf(near);
   const asked = { query: query.id, other: song.id };
@@ -117,7 +118,7 @@ function rowOf(near, inBoth, query, whyOf) {
   ];
   return {
     marks,
-    note: closenessMark(near),
+    note: closeness,
     actions: [opens && opens.button],
     below: opens?.below,
   };

@@ -1,0 +1,18 @@
+// What can wait until the browser has nothing more urgent to do, such as drawing.
+//
+//   whenIdle(run)      runs soon, at the latest after MAX_MILLISECONDS
+//   nextPaint() -> promise: what was drawn can be seen; a hidden page is never painted, and does not wait for it
+
+const MAX_MILLISECONDS = 500;
+const HIDDEN_MILLISECONDS = 250;
+
+export const whenIdle = (run) =>
+  globalThis.requestIdleCallback // some browsers have none
+    ? requestIdleCallback(run, { timeout: MAX_MILLISECONDS })
+    : setTimeout(run, 50);
+
+export const nextPaint = () =>
+  Promise.race([
+    new Promise((done) => requestAnimationFrame(() => setTimeout(done))),
+    new Promise((done) => setTimeout(done, HIDDEN_MILLISECONDS)),
+  ]);
