@@ -1,6 +1,6 @@
 import pytest
 
-from nearsong.library.answers.why.explain import Explanation
+from nearsong.library.answers.why.explain import Explanation, SoundCharacter
 from nearsong.library.answers.why.fused_reasons import FusedReasons, KindReason
 from nearsong.library.answers.why.reasons import Why
 from nearsong.library.answers.words.sound_traits import TraitPair
@@ -73,3 +73,12 @@ def test_the_first_sentence_says_the_reasons_in_the_order_of_their_worth(facts, 
     assert why.lead == why.sentences()[0] == sentence
     if why.traits.opposed:
         assert why.sentences()[1] == "In sound they differ: the seed is bright, this song dark."
+
+
+@pytest.mark.parametrize("fused", [None, LEARNED])
+def test_the_first_sentence_never_says_words_of_single_sounds(fused):
+    loud = SoundCharacter(True, 0, (0,), 0.4, 0.3, 0.3, 0.1, "loud, bass-heavy, noise-like")
+    sound = Explanation((loud,), (), 1.0, 0.0, 0.5, 0.5)
+    why = Why("A - a", "B - b", 1.0, 0.9, 0.6, sound, {}, False, None, fused=fused)
+    assert "loud" not in why.lead
+    assert any("loud, bass-heavy, noise-like" in line for line in why.sentences()[1:])

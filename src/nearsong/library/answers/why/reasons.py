@@ -108,13 +108,8 @@ class Why:
         return f"{text[0].upper()}{text[1:]}."
 
     def _without_words(self) -> str:
-        """Return the first clause about songs that no word holds for."""
-        shared = [sound.words for sound in self.sound.similarities if sound.is_above_average == (True, True)]
-        if shared:
-            return f"both have much of this sound: {shared[0]}"
-        if self.fused is not None:
-            return self.fused.nearest
-        return "no sound stands out in both"
+        """Return the first clause about songs that no word holds for; words of single sounds are not sure enough."""
+        return "no sound stands out in both" if self.fused is None else self.fused.nearest
 
     def sentences(self) -> list[str]:
         """Return the reasons in words, the first sentence first."""
@@ -292,10 +287,7 @@ def _signs_of(context: WhyContext, traits: SongTraits, seed: Seed) -> Signs | No
         return None
     encoder = context.space.model.encoder
     blocks = encoder.blocks(np.asarray(seed.vector, dtype=np.float64)[None])
-    for single, block in zip(encoder.encoders, blocks, strict=True):
-        if single.key == traits.encoder.key:
-            return traits.of_vector(block[0])
-    return None
+    return traits.of_vectors({one.key: block[0] for one, block in zip(encoder.encoders, blocks, strict=True)})
 
 
 def _consistent(
