@@ -90,11 +90,11 @@ class Why:
     @property
     def lead(self) -> str:
         """The reasons in one sentence; of songs that are far from each other it says so first."""
-        clauses = [f"both are by {self.artist}" if self.artist else "both are by the same artist"] * self.same_artist
-        if not self.same_artist and self.closeness_word == CLOSENESS_WORDS[-1][1]:
-            clauses.append("far apart")
-        if self.traits.shared:
-            clauses.append(f"both are {listed(self.traits.shared[:MAX_WORDS_NAMED])}")
+        clauses = [] if self.same_artist or not self._is_far else ["far apart"]
+        words = [listed(self.traits.shared[:MAX_WORDS_NAMED])] if self.traits.shared else []
+        by = [f"by {self.artist}" if self.artist else "by the same artist"] * self.same_artist
+        if by or words:
+            clauses.append(f"both are {': '.join([*by, *words])}")
         if self.fused is not None and self.fused.tags:
             clauses.append(f"heard in both: {', '.join(self.fused.tags)}")
         if not clauses:
@@ -106,6 +106,10 @@ class Why:
             clauses.append(f"learned from {count(self.fused.n_listeners, 'listener')}")
         text = "; ".join(clauses)
         return f"{text[0].upper()}{text[1:]}."
+
+    @property
+    def _is_far(self) -> bool:
+        return self.closeness_word == CLOSENESS_WORDS[-1][1]
 
     def _without_words(self) -> str:
         """Return the first clause about songs that no word holds for; words of single sounds are not sure enough."""
@@ -121,7 +125,8 @@ class Why:
         )
         opposed = [f"the seed is {first}, this song {second}" for first, second in self.traits.opposed]
         different = [f"In sound they differ: {'; '.join(opposed)}."] if opposed else []
-        fused = [] if self.fused is None else self.fused.sentences()
+        parts = self.fused if self.fused is None or not self._is_far else replace(self.fused, played=())
+        fused = [] if parts is None else parts.sentences()
         sounds = in_words(short, names, query="the seed", song="this song")
         return [self.lead, *different, *fused, *sounds, _listener_sentence(self.listeners, self.same_artist)]
 
