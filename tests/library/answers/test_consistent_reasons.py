@@ -18,7 +18,7 @@ OPPOSITES = (
     [{"punchy", "short bursts", "gaps between bursts"}, {"sustained"}],
     [{"drum-driven"}, {"without drums"}],
     [{"electric", "electronic", "metal"}, {"acoustic"}],
-    [{"female vocalists"}, {"instrumental"}],
+    [{"female vocalists", "sung by women"}, {"instrumental"}],
     [{"happy"}, {"sad"}],
     [{"mellow"}, {"metal"}],
 )
@@ -38,9 +38,7 @@ TAGS = st.lists(
     max_size=3,
     unique=True,
 )
-SIGNS = st.lists(st.integers(-1, 1), min_size=len(TRAITS), max_size=len(TRAITS)).map(
-    lambda row: np.array(row, np.int8)
-)
+SIGNS = st.tuples(*[st.integers(-1, 1)] * len(TRAITS), st.integers(0, 1)).map(lambda row: np.array(row, np.int8))
 
 
 def sounds(is_similarity):

@@ -214,10 +214,10 @@ def test_lines_say_how_much_of_each_song_it_is():
         (character(True, 0.12, 0.093, 0.03, (5, 6)),), (character(False, 0.2, 0, 0.0002),), 1, 0, 0, 0
     )
     assert in_words(found, {5: "Anna - Sea", 6: "Bo - Sky"}) == [
-        "In common:",
+        "In common, in words for the library's own sounds:",
         "  bright, steady: 12 % of this song, 9.3 % of the other song, 3.0 % of the library; "
         "both have more of it than most songs; examples: Anna - Sea, Bo - Sky",
-        "Different:",
+        "Different, in words for the library's own sounds:",
         "  bright, steady: 20 % of this song, 0 % of the other song, under 0.1 % of the library; "
         "this song has more of it than most songs",
     ]

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from nearsong.audio import MelLevels
 from nearsong.library.answers.words.sound_traits import TRAITS, SongTraits, trait_signs, trait_values, trait_word
+from nearsong.library.answers.words.voice import VOICE_WORD
 from nearsong.model.encoders.spectral_pattern import SpectralPatternEncoder
 
 RATE = MelLevels().sample_rate
 TIMES = np.arange(4 * RATE) / RATE
-SIGNS = st.lists(st.integers(-1, 1), min_size=len(TRAITS), max_size=len(TRAITS)).map(
-    lambda row: np.array(row, np.int8)
-)
+SIGNS = st.tuples(*[st.integers(-1, 1)] * len(TRAITS), st.integers(0, 1)).map(lambda row: np.array(row, np.int8))
 
 
 def chord(*pitches):
@@ -74,10 +73,12 @@ def test_a_trait_is_shared_or_opposed_or_neither_and_turns_with_the_pair(first, 
         both_ends = {trait.low, trait.high}
         assert len(both_ends & set(found.shared)) == int(first[number] == second[number] != 0)
         assert any(set(pair) == both_ends for pair in found.opposed) == (first[number] * second[number] == -1)
+    assert (VOICE_WORD in found.shared) == bool(first[-1] and second[-1])
+    assert VOICE_WORD not in {word for pair in found.opposed for word in pair}
 
 
 def test_what_few_songs_of_the_library_have_is_named_first():
-    signs = np.zeros((10, len(TRAITS)), np.int8)
+    signs = np.zeros((10, len(TRAITS) + 1), np.int8)
     signs[:, 0] = 1
     signs[:2, 3] = -1
     library = SongTraits(None, np.arange(10), signs)

@@ -1,6 +1,6 @@
 import pytest
 
-from nearsong.library.answers.why.explain import Explanation
+from nearsong.library.answers.why.explain import Explanation, SoundCharacter
 from nearsong.library.answers.why.fused_reasons import FusedReasons, KindReason
 from nearsong.library.answers.why.reasons import Why
 from nearsong.library.answers.words.sound_traits import TraitPair
@@ -53,6 +53,10 @@ LEARNED = FusedReasons((KindReason("taste", "listeners' taste", 1.0, 1.0, 0.94),
         ({"same_artist": True, "artist": "Can", "fused": LEARNED}, "Both are by Can; learned from 312 listeners."),
         ({"same_artist": True}, "Both are by the same artist."),
         (
+            {"same_artist": True, "artist": "Can", "traits": TraitPair(("dark", "acoustic"))},
+            "Both are by Can: dark and acoustic.",
+        ),
+        (
             {"fused": LEARNED},
             "Nearest in listeners' taste: nearer than 94 % of all pairs; learned from 312 listeners.",
         ),
@@ -73,3 +77,19 @@ def test_the_first_sentence_says_the_reasons_in_the_order_of_their_worth(facts, 
     assert why.lead == why.sentences()[0] == sentence
     if why.traits.opposed:
         assert why.sentences()[1] == "In sound they differ: the seed is bright, this song dark."
+
+
+@pytest.mark.parametrize("fused", [None, LEARNED])
+def test_the_first_sentence_never_says_words_of_single_sounds(fused):
+    loud = SoundCharacter(True, 0, (0,), 0.4, 0.3, 0.3, 0.1, "loud, bass-heavy, noise-like")
+    sound = Explanation((loud,), (), 1.0, 0.0, 0.5, 0.5)
+    why = Why("A - a", "B - b", 1.0, 0.9, 0.6, sound, {}, False, None, fused=fused)
+    assert "loud" not in why.lead
+    assert any("loud, bass-heavy, noise-like" in line for line in why.sentences()[1:])
+
+
+@pytest.mark.parametrize(("closeness", "names"), [(0.6, True), (0.1, False)])
+def test_songs_that_are_far_apart_are_not_said_to_share_likely_listeners(closeness, names):
+    sound = Explanation((), (), 1.0, 0.0, 0.5, 0.5)
+    why = Why("A - a", "B - b", 1.0, 0.9, closeness, sound, {}, False, None, fused=LEARNED)
+    assert any("also play Can" in line for line in why.sentences()) == names

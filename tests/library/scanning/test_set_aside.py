@@ -1,14 +1,18 @@
 """Silence, beeps, hums and spoken seconds are set aside: rows with a reason that answer nothing."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import soundfile
 
+from nearsong.audio.decode import load_audio
 from nearsong.library import Library
 from nearsong.library.scanning.set_aside import SoundOutline
 from synthesised_song import synthesised_song
 
 RATE = 22_050
+REAL_MUSIC = Path(__file__).resolve().parents[4] / "shared" / "data" / "real-music"
 random = np.random.default_rng(3)
 time = np.arange(8 * RATE) / RATE
 
@@ -102,6 +106,14 @@ def test_sounds_without_music_are_set_aside(name):
 )
 def test_short_sparse_and_quiet_music_is_not(sound):
     assert reason(sound) == ""
+
+
+def test_no_real_song_is():
+    files = sorted(path for path in REAL_MUSIC.glob("*/*") if path.suffix in (".mp3", ".ogg"))
+    if not files:
+        pytest.skip("no folder of real music beside the repository")
+    found = {path.name: reason(load_audio(path)) for path in files[::3]}
+    assert {name: why for name, why in found.items() if why} == {}
 
 
 def test_they_are_rows_with_a_reason_that_answer_nothing_until_all_is_kept(tmp_path):

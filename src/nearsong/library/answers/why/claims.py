@@ -8,6 +8,7 @@ may not turn the first around. Words without an opposite, such as *steady* or *r
 from collections.abc import Iterable
 
 from nearsong.library.answers.words.sound_traits import TRAITS
+from nearsong.library.answers.words.voice import VOICE_WORD
 
 _ENDS = {
     "level": (("quiet",), ("loud",)),
@@ -16,7 +17,7 @@ _ENDS = {
     "texture": (("noise-like",), ("tone-like",)),
     "attack": ((), ("short bursts", "gaps between bursts")),
     "instruments": ((), ("electronic", "electronica", "electro", "house", "metal", "heavy metal", "hard rock")),
-    "voice": (("instrumental",), ("female vocalists", "female vocalist", "male vocalists")),
+    "voice": (("instrumental",), (VOICE_WORD, "female vocalists", "female vocalist", "male vocalists")),
     "mood": (("sad",), ("happy",)),
     "energy": (
         ("mellow", "chillout", "chill", "ambient", "easy listening"),

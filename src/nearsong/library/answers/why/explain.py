@@ -320,9 +320,11 @@ def in_words(
     """
     look_up = name_of.__getitem__ if isinstance(name_of, Mapping) else name_of
     lines = []
-    for title, sounds in (("In common:", explanation.similarities), ("Different:", explanation.differences)):
-        if sounds:
-            lines.append(title)
+    for title, sounds in (("In common", explanation.similarities), ("Different", explanation.differences)):
+        if sounds:  # words of codewords are relative, and labels of whole songs do not bear all of them out
+            lines.append(
+                f"{title}:" if sounds[0].in_query is None else f"{title}, in words for the library's own sounds:"
+            )
         for sound in sounds:
             shares = ""
             if sound.in_query is not None and sound.in_song is not None and sound.in_library is not None:

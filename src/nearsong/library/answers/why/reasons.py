@@ -90,11 +90,11 @@ class Why:
     @property
     def lead(self) -> str:
         """The reasons in one sentence; of songs that are far from each other it says so first."""
-        clauses = [f"both are by {self.artist}" if self.artist else "both are by the same artist"] * self.same_artist
-        if not self.same_artist and self.closeness_word == CLOSENESS_WORDS[-1][1]:
-            clauses.append("far apart")
-        if self.traits.shared:
-            clauses.append(f"both are {listed(self.traits.shared[:MAX_WORDS_NAMED])}")
+        clauses = [] if self.same_artist or not self._is_far else ["far apart"]
+        words = [listed(self.traits.shared[:MAX_WORDS_NAMED])] if self.traits.shared else []
+        by = [f"by {self.artist}" if self.artist else "by the same artist"] * self.same_artist
+        if by or words:
+            clauses.append(f"both are {': '.join([*by, *words])}")
         if self.fused is not None and self.fused.tags:
             clauses.append(f"heard in both: {', '.join(self.fused.tags)}")
         if not clauses:
@@ -107,14 +107,13 @@ class Why:
         text = "; ".join(clauses)
         return f"{text[0].upper()}{text[1:]}."
 
+    @property
+    def _is_far(self) -> bool:
+        return self.closeness_word == CLOSENESS_WORDS[-1][1]
+
     def _without_words(self) -> str:
-        """Return the first clause about songs that no word holds for."""
-        shared = [sound.words for sound in self.sound.similarities if sound.is_above_average == (True, True)]
-        if shared:
-            return f"both have much of this sound: {shared[0]}"
-        if self.fused is not None:
-            return self.fused.nearest
-        return "no sound stands out in both"
+        """Return the first clause about songs that no word holds for; words of single sounds are not sure enough."""
+        return "no sound stands out in both" if self.fused is None else self.fused.nearest
 
     def sentences(self) -> list[str]:
         """Return the reasons in words, the first sentence first."""
@@ -126,7 +125,8 @@ class Why:
         )
         opposed = [f"the seed is {first}, this song {second}" for first, second in self.traits.opposed]
         different = [f"In sound they differ: {'; '.join(opposed)}."] if opposed else []
-        fused = [] if self.fused is None else self.fused.sentences()
+        parts = self.fused if self.fused is None or not self._is_far else replace(self.fused, played=())
+        fused = [] if parts is None else parts.sentences()
         sounds = in_words(short, names, query="the seed", song="this song")
         return [self.lead, *different, *fused, *sounds, _listener_sentence(self.listeners, self.same_artist)]
 
@@ -292,10 +292,7 @@ def _signs_of(context: WhyContext, traits: SongTraits, seed: Seed) -> Signs | No
         return None
     encoder = context.space.model.encoder
     blocks = encoder.blocks(np.asarray(seed.vector, dtype=np.float64)[None])
-    for single, block in zip(encoder.encoders, blocks, strict=True):
-        if single.key == traits.encoder.key:
-            return traits.of_vector(block[0])
-    return None
+    return traits.of_vectors({one.key: block[0] for one, block in zip(encoder.encoders, blocks, strict=True)})
 
 
 def _consistent(

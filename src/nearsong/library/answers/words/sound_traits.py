@@ -5,17 +5,20 @@ song above the upper limit has one, below the lower limit the other, and between
 relative to the song's own loudness, so the limits are the same in every library: "without drums" is not said of a
 band because the other songs of a library have louder drums.
 
-Only traits that separate what people say of music have a word (`benchmarks/bench_traits.py`, docs/results.md). Tempo,
-voices and changes of loudness do not: nothing that the default encoders store tells them.
+Only traits that separate what people say of music have a word (`benchmarks/bench_traits.py`, docs/results.md). One
+more word, with no opposite, is learned: `nearsong.library.answers.words.voice`. Tempo, changes of loudness and
+whether anybody sings at all have none: the vectors of the default encoders do not tell them well enough.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from nearsong.caching import cached_property
+from nearsong.library.answers.words.voice import VOICE_WORD, has_voice, voice_values
+from nearsong.model.encoders.gaussian import GaussianEncoder
 from nearsong.model.encoders.spectral_pattern import BLOCK_FRAMES, SpectralPatternEncoder
 from nearsong.types import FloatArray
 
@@ -120,9 +123,12 @@ def trait_signs(values: npt.ArrayLike) -> Signs:
     return ((rows > above).astype(np.int8) - (rows < below)).astype(np.int8)  # NaN is neither
 
 
+_WORDS = (*((trait.low, trait.high) for trait in TRAITS), ("", VOICE_WORD))
+
+
 def trait_word(number: int, sign: int) -> str:
-    """Return the word of the trait with a number, for a sign."""
-    return TRAITS[number].high if sign > 0 else TRAITS[number].low
+    """Return the word of the trait with a number, for a sign; the last number is the voice's, which is 0 or 1."""
+    return _WORDS[number][int(sign > 0)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +140,16 @@ class SongTraits:
     encoder : SpectralPatternEncoder
     ids : array of int64 and shape (n_songs,)
         Songs that the encoder has analysed, ascending.
-    signs : array of int8 and shape (n_songs, n_traits)
-        As :func:`trait_signs` returns them.
+    signs : array of int8 and shape (n_songs, n_traits + 1)
+        As :func:`trait_signs` returns them, and 1 for songs with the word of the voice.
+    voices : GaussianEncoder or None
+        Whose vectors tell voices; without it no song has that word.
     """
 
     encoder: SpectralPatternEncoder
     ids: npt.NDArray[np.int64]
     signs: Signs
+    voices: GaussianEncoder | None = None
 
     @classmethod
     def measure(
@@ -158,7 +167,7 @@ class SongTraits:
         songs : array of int
             Ids of the songs to include; others are skipped.
         """
-        ids, rows = [np.empty(0, np.int64)], [np.empty((0, len(TRAITS)), np.int8)]
+        ids, rows = [np.empty(0, np.int64)], [np.empty((0, len(_WORDS)), np.int8)]
         for numbers, vectors in blocks:
             included = np.isin(numbers, songs)
             if included.any():
@@ -166,24 +175,42 @@ class SongTraits:
                 rows.append(_signs_of(encoder, vectors[included]))
         return cls(encoder, np.concatenate(ids), np.concatenate(rows))
 
+    def with_voices(
+        self, encoder: GaussianEncoder, blocks: Iterable[tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]]
+    ) -> "SongTraits":
+        """Return the same with the word of the voice, from one pass over the vectors of another encoder."""
+        signs = self.signs.copy()
+        for numbers, vectors in blocks:
+            rows = np.searchsorted(self.ids, numbers).clip(max=max(0, len(self.ids) - 1))
+            known = np.isin(numbers, self.ids)
+            signs[rows[known], -1] = has_voice(voice_values(encoder, vectors[known]))
+        return replace(self, signs=signs, voices=encoder)
+
     @cached_property
     def _shares(self) -> FloatArray:
-        """How much of the library has the low and the high word of each trait, (2, n_traits)."""
+        """How much of the library has the low and the high word of each trait, (2, n_traits + 1)."""
         return np.stack([(self.signs == sign).sum(axis=0) / max(1, len(self.ids)) for sign in (-1, 1)])
 
     def of_song(self, song: int) -> Signs | None:
-        """Return the signs (n_traits,) of a song by its id; None if the encoder has not analysed it."""
+        """Return the signs (n_traits + 1,) of a song by its id; None if the encoder has not analysed it."""
         row = int(np.searchsorted(self.ids, song))
         return self.signs[row] if row < len(self.ids) and self.ids[row] == song else None
 
-    def of_vector(self, vector: npt.ArrayLike) -> Signs:
-        """Return the signs (n_traits,) of a song vector of the encoder."""
-        return _signs_of(self.encoder, np.asarray(vector, dtype=np.float64)[None]).ravel()
+    def of_vectors(self, vectors: Mapping[str, npt.NDArray[np.floating]]) -> Signs | None:
+        """Return the signs (n_traits + 1,) of a song by its vectors, by encoders' keys; None without the pattern."""
+        pattern = vectors.get(self.encoder.key)
+        if pattern is None:
+            return None
+        signs = _signs_of(self.encoder, pattern[None]).ravel()
+        gaussian = None if self.voices is None else vectors.get(self.voices.key)
+        if self.voices is not None and gaussian is not None:
+            signs[-1] = has_voice(voice_values(self.voices, gaussian[None]))[0]
+        return signs
 
     def compared(self, first: Signs, second: Signs) -> "TraitPair":
         """Return which words two songs share and which are opposites, those that fewest songs have first."""
         signs: list[tuple[int, int]] = list(zip(first.tolist(), second.tolist(), strict=True))
-        by_rarity = sorted(range(len(TRAITS)), key=lambda number: (self._share_of(number, *signs[number]), number))
+        by_rarity = sorted(range(len(signs)), key=lambda number: (self._share_of(number, *signs[number]), number))
         shared = [trait_word(number, signs[number][0]) for number in by_rarity if abs(sum(signs[number])) == 2]
         opposed = [
             (trait_word(number, one), trait_word(number, other))
@@ -216,4 +243,5 @@ class TraitPair:
 def _signs_of(encoder: SpectralPatternEncoder, vectors: npt.NDArray[np.floating]) -> Signs:
     scores = encoder.scores
     patterns = np.asarray(vectors, dtype=np.float64) * scores.scale + scores.mean
-    return trait_signs(trait_values(patterns, encoder.features.band_centres()))
+    signs = trait_signs(trait_values(patterns, encoder.features.band_centres()))
+    return np.hstack([signs, np.zeros((len(signs), 1), np.int8)])

@@ -5,6 +5,7 @@ from nearsong.library.answers.words.sound_traits import SongTraits
 from nearsong.library.models.library_encoders import stored_encoder
 from nearsong.library.neighbours.space import Space
 from nearsong.library.store import Store
+from nearsong.model.encoders.gaussian import GaussianEncoder
 from nearsong.model.encoders.registry import encoder_class
 from nearsong.model.encoders.spectral_pattern import SpectralPatternEncoder
 
@@ -35,4 +36,9 @@ def library_traits(store: Store, space: Space) -> SongTraits | None:
     encoder = stored_encoder(store, (encoder_id,))
     if not isinstance(encoder, SpectralPatternEncoder):
         return None
-    return SongTraits.measure(encoder, store.songs.vectors((encoder_id,)), space.ids)
+    traits = SongTraits.measure(encoder, store.songs.vectors((encoder_id,)), space.ids)
+    voices_id = store.models.scanned_encoders().get(GaussianEncoder.name)
+    voices = None if voices_id is None else stored_encoder(store, (voices_id,))
+    if not isinstance(voices, GaussianEncoder) or voices_id is None:
+        return traits
+    return traits.with_voices(voices, store.songs.vectors((voices_id,)))
