@@ -114,8 +114,8 @@ export class Deck {
 
 const HEADROOM_DECIBELS = 6; // all songs are lowered by so much, so that quiet ones can be raised up to it
 
-/** The tags hold decibels and the highest sample. An <audio> element cannot be louder than its file: a song is raised by
- *  lowering all others, also those without tags. Samples above full scale are brought back to it. */
+/** The tags hold decibels and the highest sample. An <audio> element cannot be louder than its file: a song is raised
+ *  by lowering all others, also those without tags. Samples above full scale are brought back to it. */
 export function gainOf(song, mode) {
   if (mode === "off" || !song) return 1;
   const kinds = mode === "album" ? ["album", "track"] : ["track", "album"];
