@@ -45,7 +45,7 @@ class PrincipalComponents:
         vectors : array of shape (n, n_features)
             At least two rows.
         n_components : int or float
-            How many; a float below 1 is the share of the variance that they retain at least.
+            How many; a number below 1 is the share of the variance that they retain at least.
         """
         from scipy.linalg import svd  # for trainings only
 
@@ -55,10 +55,10 @@ class PrincipalComponents:
         directions *= np.sign(largest)[:, None]
         variances = sizes**2 / (len(vectors) - 1)
         shares = variances / variances.sum()
-        if isinstance(n_components, float):
+        if 0 < n_components < 1:
             n_kept = int(np.searchsorted(np.cumsum(shares), n_components, side="right")) + 1
         else:
-            n_kept = n_components
+            n_kept = int(n_components)
             if not 1 <= n_kept <= len(shares):
                 raise InvalidInputError(f"n_components={n_kept} must be from 1 to {len(shares)} for these vectors.")
         return cls(mean, np.array(directions[:n_kept]), shares[:n_kept].copy())

@@ -96,8 +96,7 @@ def joint_probabilities(vectors: FloatArray, perplexity: float) -> sp.csr_array:
     directed = sp.csr_array((shares.ravel(), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     joint = sp.csr_array(directed + directed.T)
     joint.sort_indices()
-    joint.data /= joint.data.sum()
-    return joint
+    return sp.csr_array(joint / joint.sum())
 
 
 def _shares_of_neighbours(squares: FloatArray, wanted_entropy: float) -> FloatArray:

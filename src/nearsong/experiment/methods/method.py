@@ -329,4 +329,5 @@ def standardised(rows: FloatArray, training: FloatArray) -> FloatArray:
     """Shift and scale columns to mean 0 and standard deviation 1 of the training rows; constant ones are shifted."""
     scales = training.std(axis=0)
     scales[(np.ptp(training, axis=0) == 0) | (scales == 0)] = 1.0
-    return (rows - training.mean(axis=0)) / scales
+    scaled: FloatArray = (rows - training.mean(axis=0)) / scales
+    return scaled
