@@ -8,7 +8,7 @@ from nearsong.metric import MetricLearningToRank
 
 LOSSES = ("auc", "mrr", "ndcg", "map", "precision_at_k")
 FULL_AND_DIAGONAL = pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
-may_not_converge = pytest.mark.filterwarnings("ignore:stopped after:sklearn.exceptions.ConvergenceWarning")
+may_not_converge = pytest.mark.filterwarnings("ignore:stopped after:nearsong.estimators.ConvergenceWarning")
 
 
 def planted(n=120, seed=0, n_classes=4):

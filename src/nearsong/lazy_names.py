@@ -1,6 +1,6 @@
 """A package and where its names are -> a package that imports each when it is first used.
 
-So a command loads what it needs: neither ``nearsong status`` nor the workers of a scan wait for scikit-learn.
+So a command loads what it needs: neither ``nearsong status`` nor the workers of a scan wait for what learns.
 """
 
 import sys

@@ -22,7 +22,17 @@ FLOORS = {
     "service": {"web"},
     "product": {"library", "experiment", "demo"},
     "chain": {"model"},
-    "stages": {"audio", "encoding", "relevance", "metric", "baselines", "evaluation", "listens", "recommendation"},
+    "stages": {
+        "audio",
+        "encoding",
+        "relevance",
+        "metric",
+        "baselines",
+        "evaluation",
+        "listens",
+        "recommendation",
+        "reduction",
+    },
     "ground": {
         "errors",
         "validation",
@@ -38,6 +48,7 @@ FLOORS = {
         "script_bundle",
         "guarded_file",
         "clock",
+        "estimators",
     },
 }
 HEIGHT = {package: height for height, packages in enumerate(reversed(FLOORS.values())) for package in packages}
@@ -96,10 +107,11 @@ IMPORTERS = {
     "av": {"audio/ffmpeg.py", "audio/write.py", "audio/conversion"},
     "soxr": {"audio/decode.py", "model/encoders/pretrained/resampled.py"},
     "pebble": {"audio/workers.py"},
+    "sklearn": {"estimators"},
     "segno": {"web/media/qr_code.py"},
     "llvmlite": {"encoding/products.py", "model/encoders/pretrained/fast_correlation.py"},
 }
-EVERYWHERE = {"numpy", "scipy", "sklearn", "numba", "threadpoolctl", "cachetools"}
+EVERYWHERE = {"numpy", "scipy", "numba", "threadpoolctl", "cachetools"}
 
 MAX_MODULES = 15
 LARGER_PACKAGES: dict[str, str] = {"cli": "a module for each command"}

@@ -1,5 +1,6 @@
 """What is not installed without extras is not needed: the commands of every day run without it."""
 
+import ast
 import os
 import re
 import subprocess
@@ -13,6 +14,8 @@ import soundfile
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from contracts.source_tree import MODULES as SOURCES
+from contracts.source_tree import dotted_name, outside_libraries
 from nearsong.errors import NearsongError
 from nearsong.executor import run_tasks
 from nearsong.experiment.report import drawing
@@ -37,10 +40,19 @@ MODULES = {
     "psycopg": ("psycopg",),
     "pyarrow": ("pyarrow",),
     "s3fs": ("s3fs",),
+    "scikit-learn": ("sklearn", "joblib", "narwhals"),
     "usearch": ("usearch", "numkong"),
 }
-FOR_USERS = ("cluster", "large", "onnx", "paper", "parquet", "postgres", "s3")
+FOR_USERS = ("cluster", "large", "onnx", "paper", "parquet", "postgres", "s3", "sklearn")
 NEVER = ("pandas", "polars")
+
+# distribution -> what is imported of it, where that is another name
+IMPORTED_AS = {
+    "pillow": {"PIL"},
+    "python-multipart": {"python_multipart"},
+    "prometheus-client": {"prometheus_client"},
+    "numba": {"numba", "llvmlite"},  # a numba needs one llvmlite
+}
 
 HIDING = """
 import sys
@@ -60,15 +72,15 @@ def names(requirements: list[str]) -> set[str]:
 
 
 @pytest.fixture
-def nearsong(tmp_path):
-    """Return a function that runs a command in a Python that has no extras, worker processes included."""
+def python(tmp_path):
+    """Return a function that runs a Python that has no extras, its worker processes included."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(HIDING.format(blocked=sum(MODULES.values(), ())))
     path = os.pathsep.join([str(tmp_path / "site"), str(ROOT / "src")])
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "nearsong", *map(str, arguments)],
+            [sys.executable, *map(str, arguments)],
             capture_output=True,
             text=True,
             timeout=300,
@@ -79,10 +91,45 @@ def nearsong(tmp_path):
     return run
 
 
+@pytest.fixture
+def nearsong(python):
+    """Return a function that runs a command in a Python that has no extras."""
+    return lambda *arguments: python("-m", "nearsong", *arguments)
+
+
 def test_the_blocked_modules_are_those_of_the_extras():
     extras = PROJECT["optional-dependencies"]
     assert names([text for extra in FOR_USERS for text in extras[extra]]) == set(MODULES)
     assert names(PROJECT["dependencies"]) & {*MODULES, *NEVER} == set()
+
+
+def imports_when_loaded(path: Path) -> set[str]:
+    """Return the outside libraries that a module needs to be imported at all."""
+    roots = set()
+    pending: list[ast.AST] = list(ast.parse(path.read_text()).body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            roots |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            roots.add((node.module or "").split(".")[0])
+        elif isinstance(node, ast.ClassDef):
+            pending += node.body
+        # what is within a function, `if TYPE_CHECKING` or `try` is needed later or by some
+    return (roots & outside_libraries(path)) - {"nearsong"}
+
+
+def test_every_library_that_is_imported_is_a_declared_dependency():
+    base = names(PROJECT["dependencies"])
+    of_base = set().union(*(IMPORTED_AS.get(name, {name}) for name in base))
+    of_extras = set(sum(MODULES.values(), ()))
+    undeclared = {
+        f"{dotted_name(path)} imports {library}"
+        for path in SOURCES
+        for library in (outside_libraries(path) - of_extras) | imports_when_loaded(path)
+        if library not in of_base
+    }
+    assert undeclared == set()
 
 
 def test_help_scan_import_and_similar_need_no_extra(nearsong, tmp_path):
@@ -103,6 +150,52 @@ def test_help_scan_import_and_similar_need_no_extra(nearsong, tmp_path):
         done = nearsong(*command)
         assert done.returncode == 0, done.stderr
     assert "Song 0" in done.stdout
+
+
+LEARNING = """
+import sys
+import numpy as np
+from threadpoolctl import threadpool_limits
+import nearsong
+from nearsong.baselines import EuclideanSimilarity
+from nearsong.encoding import Codebook, ProductKernelMap, TfIdf
+from nearsong.model.listener_space import ListenerSpace
+from nearsong.model.projection import learn_projection
+
+def learned():
+    random = np.random.default_rng(0)
+    artist = np.repeat(np.arange(30), 3)
+    vectors = random.random((90, 12)) + artist[:, None] % 3
+    learner = nearsong.MetricLearningToRank(C=10.0, batch_size=30, random_state=1, max_rounds=40, tol=0.05)
+    yield learner.fit(vectors, artist % 3).components_
+    projection, fitted = learn_projection(vectors, artist[:, None] == artist, learner=learner)
+    yield from (projection.mean, projection.basis, projection.factor, fitted.components_)
+    histograms = vectors / vectors.sum(axis=1, keepdims=True)
+    yield ProductKernelMap().fit_transform(histograms)
+    yield TfIdf().fit(histograms).transform(histograms)
+    yield Codebook(n_codewords=8).fit(vectors).codewords_
+    plays = random.random((40, 30)) < 0.4
+    space = ListenerSpace(factor_listeners=2, anchor_listeners=2)
+    yield space.fit(vectors, artist, plays.astype(float)).transform(vectors)
+    yield EuclideanSimilarity().fit(vectors).distances(vectors[:3])
+
+with threadpool_limits(1):
+    print(*(np.ascontiguousarray(array).tobytes().hex() for array in learned()))
+print("sklearn" in sys.modules)
+"""
+
+
+def test_without_scikit_learn_estimators_learn_the_same_to_the_bit(python):
+    without = python("-W", "ignore", "-c", LEARNING)
+    assert without.stderr == ""
+    with_it = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LEARNING],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert [run.stdout.splitlines()[1] for run in (without, with_it)] == ["False", "True"]
+    assert without.stdout.splitlines()[0] == with_it.stdout.splitlines()[0]
 
 
 def test_a_report_without_matplotlib_names_the_extra_and_writes_nothing(nearsong, tmp_path):
@@ -190,14 +283,17 @@ def test_the_pinned_versions_are_within_the_bounds():
 
 
 def test_the_sizes_of_an_installation_add_up_and_can_be_limited():
-    command = [sys.executable, str(ROOT / "release" / "install_size.py"), "--top", "3"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    command = [sys.executable, str(ROOT / "release" / "install_size.py"), "--top", "3", "--limit"]
+    lines = subprocess.run([*command, "99999"], capture_output=True, text=True, check=True).stdout.splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     sizes = np.array([[float(cell) for cell in row[1:]] for row in rows])
-    np.testing.assert_allclose(sizes[:-1].sum(axis=0), sizes[-1], atol=0.3)
+    *shown, together, others = sizes
+    assert (rows[-2][0], rows[-1][0].split(":")[0]) == ("**together**", "not of nearsong")
+    np.testing.assert_allclose(np.sum(shown, axis=0), together, atol=0.3)
+    assert others[0] > 100  # the tools of the checks
     assert (sizes[:, 1] <= sizes[:, 0]).all()
     assert sizes[0, 0] > sizes[2, 0] > 1
-    refused = subprocess.run([*command, "--limit", "1"], capture_output=True, text=True, check=False)
+    refused = subprocess.run([*command, "1"], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert refused.stderr == "The installation is larger than 1 MB; see the table for what is large.\n"
 

@@ -67,9 +67,10 @@ def test_an_interpreter_that_cannot_make_an_environment_is_a_failure_with_what_w
 def environment(tmp_path):
     """Return a function that makes a false environment: its Python knows versions, and whether tests pass."""
 
-    def make(versions, test_code):
+    def make(versions, test_code, size_code=0):
         answer = f"""case "$*" in
 *"-m pip"*) echo "$*" >> {tmp_path}/asked;;
+*install_size.py*) echo '| **together** | 641.5 | 560.0 |'; exit {size_code};;
 *"-m pytest"*) echo "7 passed"; exit {test_code};;
 *) echo '{json.dumps(versions)}';;
 esac"""
@@ -93,7 +94,15 @@ def test_the_newest_versions_are_tested_unless_they_passed_already(matrix, envir
     outcome = matrix.run_cell(cell, folder / "a.whl", ("tests",), folder, lambda line: None, passed)
     assert outcome.result == result
     assert bool(outcome.failure) == (result == "failed")
+    assert outcome.size == "641.5"
     assert "-U --upgrade-strategy eager" in (folder / "asked").read_text()
+
+
+def test_an_installation_above_the_limit_is_a_failure_with_its_table(matrix, environment):
+    folder, cell = environment({}, 0, size_code=1), matrix.Cell("3.12.1", "/none", True)
+    outcome = matrix.run_cell(cell, folder / "a.whl", ("tests",), folder, lambda line: None)
+    assert outcome.result == "failed"
+    assert "| **together** | 641.5 |" in outcome.failure
 
 
 def test_make_says_in_one_line_that_no_python_is_found(tmp_path):

@@ -5,13 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.baselines.mixture import DiagonalMixture, fit_mixture, fit_mixtures, pack_mixtures, unpack_mixtures
 from nearsong.baselines.mixture_bank import MixtureBank
 from nearsong.baselines.ranker import FrameRanker
 from nearsong.baselines.songs import check_threads
 from nearsong.errors import InvalidInputError
+from nearsong.estimators import check_is_fitted
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 

@@ -5,12 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.baselines.ranker import SongRanker
 from nearsong.baselines.songs import check_rows, single_row
 from nearsong.baselines.vectors import CosineSimilarity
 from nearsong.errors import InvalidInputError
+from nearsong.estimators import check_is_fitted
 from nearsong.types import FloatArray
 from nearsong.validation import check_choice
 

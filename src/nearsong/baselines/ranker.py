@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 
+from nearsong.estimators import BaseEstimator
 from nearsong.types import FloatArray
 from nearsong.validation import check_count
 

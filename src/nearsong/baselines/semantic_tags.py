@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.baselines.mixture import DiagonalMixture, fit_mixture
 from nearsong.baselines.mixture_bank import MixtureBank
@@ -14,6 +13,7 @@ from nearsong.baselines.ranker import SongRanker
 from nearsong.baselines.songs import check_frames, check_threads, map_in_threads, one_blas_thread
 from nearsong.baselines.vectors import EuclideanSimilarity
 from nearsong.errors import InvalidInputError
+from nearsong.estimators import check_is_fitted
 from nearsong.types import FloatArray
 from nearsong.validation import check_count, check_relation
 

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.baselines.mixture import MIN_VARIANCE
 from nearsong.baselines.ranker import FrameRanker
 from nearsong.baselines.songs import check_frames, distinct_songs
 from nearsong.errors import InvalidInputError
+from nearsong.estimators import check_is_fitted
 from nearsong.types import FloatArray
 from nearsong.validation import check_in_range
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from nearsong.baselines.ranker import SongRanker
 from nearsong.baselines.songs import Rows, check_rows, distinct_songs, single_row
+from nearsong.estimators import check_is_fitted
 from nearsong.types import FloatArray
 
 _BLOCK_ENTRIES = 1 << 22  # distances computed together: 32 MB

@@ -1,8 +1,7 @@
 """A bag of frames -> z-score and codewords (paper III-A), as an estimator of scikit-learn."""
 
-from sklearn.base import BaseEstimator
-
 from nearsong.encoding.codewords import Codewords
+from nearsong.estimators import BaseEstimator
 
 
 class Codebook(Codewords, BaseEstimator):

@@ -118,9 +118,9 @@ class Codewords:
         return self._publish(stream)
 
     def check_fitted(self) -> None:
-        """Raise scikit-learn's `NotFittedError` if there are no codewords yet."""
+        """Raise `NotFittedError` if there are no codewords yet."""
         if not hasattr(self, "codewords_"):
-            from sklearn.exceptions import NotFittedError
+            from nearsong.estimators import NotFittedError
 
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet; call fit first.")
 

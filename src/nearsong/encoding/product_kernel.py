@@ -4,10 +4,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from nearsong.encoding.non_negative import refuse_negative, root
+from nearsong.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, validate_data
 from nearsong.types import FloatArray
 
 

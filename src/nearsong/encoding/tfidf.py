@@ -4,10 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearsong.encoding.non_negative import refuse_negative
+from nearsong.estimators import (
+    BaseEstimator,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    check_is_fitted,
+    validate_data,
+)
 from nearsong.types import FloatArray
 
 

@@ -6,12 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearsong.errors import InvalidInputError, NoUsableQueryError
+from nearsong.estimators import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ConvergenceWarning,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from nearsong.metric.history import Round, Solution
 from nearsong.metric.oracles.losses import LOSS_CODES
 from nearsong.metric.queries import ItemLists, QuerySet

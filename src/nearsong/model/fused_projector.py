@@ -13,6 +13,7 @@ from nearsong.model.file_format import Arrays
 from nearsong.model.fusion import Fusion
 from nearsong.model.listener_space.ordered_products import PackedMatrix, ordered_product
 from nearsong.model.projector import Artists, Projector
+from nearsong.reduction.principal_components import PrincipalComponents
 from nearsong.types import FloatArray
 from nearsong.validation import check_learned
 
@@ -49,10 +50,8 @@ class SoundSpace:
             raise InvalidInputError(
                 f"{len(phi)} song(s) all sound the same; at least two different songs are needed."
             )
-        from sklearn.decomposition import PCA  # a second to load, and needed here only
-
-        pca = PCA(n_components=SOUND_VARIANCE_SHARE, svd_solver="full").fit(phi)
-        return cls(np.ascontiguousarray(pca.components_[:MAX_SOUND_DIMENSIONS].T, dtype=np.float64))
+        components = PrincipalComponents.fit(phi, SOUND_VARIANCE_SHARE).components
+        return cls(np.ascontiguousarray(components[:MAX_SOUND_DIMENSIONS].T, dtype=np.float64))
 
     def transform(self, phi: FloatArray) -> FloatArray:
         """Return the embeddings (n_songs, rank) of songs (n_songs, n_dimensions)."""
@@ -142,7 +141,7 @@ class FusedProjector(Projector):
         facts = parameters["listener_space"]
         if facts is None:
             return cls(fusion, SoundSpace(own["basis"]))
-        from nearsong.model.listener_space import ListenerSpace  # loads scikit-learn
+        from nearsong.model.listener_space import ListenerSpace  # loads scikit-learn where it is installed
 
         return cls(fusion, ListenerSpace.from_arrays(facts, own))
 

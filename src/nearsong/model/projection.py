@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from nearsong.errors import InvalidInputError
 from nearsong.model.encoders import SongEncoder
+from nearsong.reduction.principal_components import PrincipalComponents
 from nearsong.types import FloatArray
 from nearsong.validation import check_in_range, check_learned, check_positive, check_vectors
 
@@ -115,9 +116,7 @@ def learn_projection(
     fitted : MetricLearningToRank or None
         The learner after fitting; None for a native projection.
     """
-    from sklearn.base import clone  # a second to load, and needed here only
-    from sklearn.decomposition import PCA
-
+    from nearsong.estimators import clone  # a second to load with scikit-learn, and needed here only
     from nearsong.metric import MetricLearningToRank
 
     rows = check_vectors(vectors, "vectors")
@@ -128,11 +127,11 @@ def learn_projection(
             f"vectors of {len(rows)} song(s) are all the same; at least two different songs are needed."
         )
     scales = np.ones(mapped.shape[1]) if encoder is None else encoder.scales(mapped)
-    pca = PCA(n_components=share, svd_solver="full").fit(mapped / scales)
+    pca = PrincipalComponents.fit(mapped / scales, share)
     compressed = pca.transform(mapped / scales)
     fitted = None
     if relevant is None:
-        factor = np.eye(pca.n_components_)
+        factor = np.eye(len(pca.components))
     else:
         fitted = clone(learner) if learner is not None else MetricLearningToRank(loss="auc", C=1e3)
         factor = fitted.fit(compressed, relevant, ignored=ignored).components_
@@ -140,8 +139,8 @@ def learn_projection(
     projection = Projection(
         encoder_index=encoder_index,
         applies_phi=encoder is not None and apply_phi,
-        mean=np.asarray(pca.mean_ * scales, dtype=np.float64),
-        basis=np.asarray(pca.components_ / scales, dtype=np.float64),
+        mean=np.asarray(pca.mean * scales, dtype=np.float64),
+        basis=np.asarray(pca.components / scales, dtype=np.float64),
         factor=np.asarray(factor, dtype=np.float64),
         spread=spread or 1.0,
     )

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.decomposition import PCA
 
 from nearsong.evaluation import RankingScores
 from nearsong.metric import MetricLearningToRank
@@ -23,6 +22,7 @@ from nearsong.model.held_out import (
     neighbours_among,
     with_relevance_from,
 )
+from nearsong.reduction.principal_components import PrincipalComponents
 from nearsong.types import FloatArray
 
 Row = dict[str, Any]
@@ -126,8 +126,8 @@ def compress(
         return PCAVectors(vectors, vectors.shape[1])
     if np.ptp(vectors[training], axis=0).max() == 0:  # identical songs: nothing to compress or learn
         return PCAVectors(vectors[:, :1], 1, np.eye(1, vectors.shape[1]) / divisors)
-    pca = PCA(n_components=keep, svd_solver="full").fit(vectors[training])
-    return PCAVectors(pca.transform(vectors), int(pca.n_components_), pca.components_ / divisors)
+    pca = PrincipalComponents.fit(vectors[training], keep)
+    return PCAVectors(pca.transform(vectors), len(pca.components), pca.components / divisors)
 
 
 @dataclass(frozen=True, eq=False)

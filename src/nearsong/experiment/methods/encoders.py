@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.preprocessing import StandardScaler
 
 from nearsong.audio import FrameFeatures
-from nearsong.experiment.methods.method import Arrays, LearnedFeature, SongData
+from nearsong.experiment.methods.method import Arrays, LearnedFeature, SongData, standardised
 from nearsong.model.encoders import (
     ENCODERS,
     OPTIONAL_ENCODERS,
@@ -57,9 +56,9 @@ def encoded_songs(data: SongData, name: str, training: Indices) -> EncodedSongs:
     vectors, of_codebook_set = given
     encoder_type = {**ENCODERS, **OPTIONAL_ENCODERS}.get(name, SongEncoder)
     if name == DATASET_VECTORS or (encoder_type.file_is_unscaled and len(of_codebook_set) < 2):
-        vectors = StandardScaler().fit(vectors[training]).transform(vectors)
+        vectors = standardised(vectors, vectors[training])
     elif encoder_type.file_is_unscaled:  # as the encoder itself ends: by songs whose artists take no part
-        vectors = StandardScaler().fit(of_codebook_set).transform(vectors)
+        vectors = standardised(vectors, of_codebook_set)
     part = VectorPart(name, vectors.shape[1], encoder_type.file_weight)
     return EncodedSongs(vectors, (part,), has_ratio=name not in ENCODERS)
 

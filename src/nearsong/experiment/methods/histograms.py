@@ -3,10 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.preprocessing import StandardScaler
-
 from nearsong.encoding import ProductKernelMap, TfIdf
-from nearsong.experiment.methods.method import Group, Need, Quantization, SongData, VectorBaseline, unit_rows
+from nearsong.experiment.methods.method import (
+    Group,
+    Need,
+    Quantization,
+    SongData,
+    VectorBaseline,
+    standardised,
+    unit_rows,
+)
 from nearsong.model.held_out import Indices
 from nearsong.types import FloatArray
 
@@ -21,8 +27,7 @@ def _native(data: SongData, training: Indices, quantization: Quantization) -> Fl
     if data.has_sound:
         return _histograms(data, quantization)
     assert data.vectors is not None
-    scaled: FloatArray = StandardScaler().fit(data.vectors[training]).transform(data.vectors)
-    return scaled
+    return standardised(data.vectors, data.vectors[training])
 
 
 def _ppk(data: SongData, training: Indices, quantization: Quantization) -> FloatArray:

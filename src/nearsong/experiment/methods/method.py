@@ -323,3 +323,11 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return np.hstack([unit, (lengths == 0).astype(np.float64)])
+
+
+def standardised(rows: FloatArray, training: FloatArray) -> FloatArray:
+    """Shift and scale columns to mean 0 and standard deviation 1 of the training rows; constant ones are shifted."""
+    scales = training.std(axis=0)
+    scales[(np.ptp(training, axis=0) == 0) | (scales == 0)] = 1.0
+    scaled: FloatArray = (rows - training.mean(axis=0)) / scales
+    return scaled

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
-from sklearn.decomposition import PCA
-from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 
 from nearsong.evaluation.distance_keys import distance_keys
 from nearsong.experiment.report.reading import Showcase
+from nearsong.reduction.principal_components import PrincipalComponents
+from nearsong.reduction.tsne import tsne
 
 MAP_SEED = 0
 MAX_SONGS = 3000  # t-SNE of more takes minutes, and points hide each other
 _MIN_SONGS = 30
+_MAX_DIMENSIONS = 50  # principal components given to t-SNE
 _REGION_SONGS = 14
 _MAX_REGIONS = 3
 _OTHER = "all others"
@@ -90,15 +91,10 @@ def tsne_map(vectors: npt.NDArray[np.float64]) -> Points | None:
     n, d = vectors.shape
     if n < _MIN_SONGS or d == 0 or np.ptp(vectors, axis=0).max() == 0:
         return None
-    scaled = (vectors - vectors.mean(axis=0)) / vectors.std()  # the initialisation of t-SNE depends on the scale
-    if d > 50:
-        scaled = PCA(50 if n > 50 else n - 1, svd_solver="full").fit_transform(scaled)
-    elif d == 1:
-        scaled = np.column_stack([scaled, np.zeros(n)])
-    tsne = TSNE(2, init="pca", random_state=MAP_SEED, perplexity=min(30.0, (n - 1) / 3))
-    with threadpool_limits(1):  # its threads busy-wait: fifteen times slower on a busy machine
-        layout = tsne.fit_transform(scaled)
-    return np.asarray(layout, dtype=np.float64)
+    rows = vectors if d > 1 else np.column_stack([vectors, np.zeros(n)])
+    with threadpool_limits(1):  # the same components with any number of processors
+        components = PrincipalComponents.fit(rows, min(_MAX_DIMENSIONS, rows.shape[1], n - 1)).transform(rows)
+    return tsne(components, components[:, :2], perplexity=min(30.0, (n - 1) / 3))
 
 
 def song_groups(showcase: Showcase, max_groups: int) -> tuple[list[str], list[str], str]:

@@ -25,7 +25,9 @@ NO_DIAL = "The dial from familiar to adventurous needs a model that learned from
 
 def has_dial(model: "SimilarityModel") -> bool:
     """Return whether queries of a model can be turned."""
-    from nearsong.library.answers.why.distance_parts import listener_space_of  # loads scikit-learn
+    from nearsong.library.answers.why.distance_parts import (
+        listener_space_of,  # loads scikit-learn where it is installed
+    )
 
     return listener_space_of(model) is not None
 
@@ -58,7 +60,9 @@ def turned(model: "SimilarityModel", seeds: Sequence[Seed], adventurousness: flo
     embeddings = np.array([seed.embedding for seed in seeds], dtype=np.float32)
     if check_adventurousness(adventurousness) == 0:
         return embeddings
-    from nearsong.library.answers.why.distance_parts import listener_space_of  # loads scikit-learn
+    from nearsong.library.answers.why.distance_parts import (
+        listener_space_of,  # loads scikit-learn where it is installed
+    )
 
     space = listener_space_of(model)
     if space is None:

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from nearsong.errors import InvalidInputError
 from nearsong.library.neighbours.index import NeighbourIndex
+from nearsong.reduction.tsne import tsne
 from nearsong.types import Progress, no_progress
 from nearsong.validation import check_count
 
@@ -65,7 +66,7 @@ def layout(embeddings: npt.ArrayLike, seed: int = 0, progress: Progress = no_pro
     if not all(np.isfinite(array[part]).all() for part in _blocks(n)):
         raise InvalidInputError("embeddings has a NaN or infinite value; project the songs again.")
     progress("map", 0, n)
-    # t-SNE's threads busy-wait for each other; a single one also gives the same bytes on every machine
+    # with one thread the products of matrices do not depend on how many processors there are
     with threadpool_limits(1):
         components = _principal_components(array)
         if n == 0 or not components.any():
@@ -125,8 +126,6 @@ def _principal_components(embeddings: npt.NDArray[Any]) -> Points:
 
 def _tsne(components: Points, seed: int) -> npt.NDArray[np.float64]:
     """Return the t-SNE of songs, or the first two principal components of very few."""
-    from sklearn.manifold import TSNE  # slow import, only needed here
-
     n = len(components)
     if components.shape[1] == 1:
         components = np.column_stack([components, np.zeros(n, dtype=np.float32)])
@@ -134,17 +133,9 @@ def _tsne(components: Points, seed: int) -> npt.NDArray[np.float64]:
     if n < _MIN_TSNE_SONGS:
         return start
     # PCA as the start keeps the global arrangement and makes the map deterministic
-    noise = np.random.default_rng(seed).normal(scale=1e-6, size=(n, 2))  # points that start equal stay equal
-    start = start / start[:, 0].std() * 1e-4 + noise
-    tsne = TSNE(
-        2,
-        init=start.astype(np.float32),
-        random_state=seed,
-        perplexity=min(30.0, (n - 1) / 3),
-        angle=0.6,
-        max_iter=750,
-    )
-    return np.asarray(tsne.fit_transform(components), dtype=np.float64)
+    noise = np.random.default_rng(seed).normal(scale=0.01, size=(n, 2))  # points that start equal stay equal
+    start = start / start[:, 0].std() + noise
+    return tsne(components, start, perplexity=min(30.0, (n - 1) / 3), n_rounds=750)
 
 
 def _layout_by_sample(components: Points, seed: int, progress: Progress) -> npt.NDArray[np.float64]:

@@ -6,10 +6,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 
 from nearsong.errors import InvalidInputError
+from nearsong.estimators import BaseEstimator, NotFittedError, TransformerMixin, clone
 from nearsong.model.listener_space import storage
 from nearsong.model.listener_space.balance import find_balance
 from nearsong.model.listener_space.blocks import BlockSlice

@@ -1,0 +1,1 @@
+"""Vectors -> fewer dimensions: principal components, and t-SNE for maps."""
