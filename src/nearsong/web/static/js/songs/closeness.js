@@ -15,12 +15,12 @@ export function closenessMarks(list) {
   const most = Math.max(...all);
   const span = most - Math.min(...all);
   const part = (closeness) => (span < EQUAL ? 1 : 1 - ((1 - LEAST) * (most - closeness)) / span);
-  return list.map((near) => mark(near, part(near.closeness), rank(near.closeness, all)));
+  return list.map((near) => mark(near, part(near.closeness), rankOf(near.closeness, all)));
 }
 
-function mark({ closeness_word: word, similarity }, part, place) {
+function mark({ closeness_word: word, similarity }, part, rank) {
   const number = similarity === undefined ? "" : nearerThan(similarity);
-  const words = number ? `${number}; ${place}` : place;
+  const words = number ? `${number}; ${rank}` : rank;
   return h(
     "div",
     { class: "closeness", title: words[0].toUpperCase() + words.slice(1) },
@@ -30,7 +30,7 @@ function mark({ closeness_word: word, similarity }, part, place) {
 }
 
 /** "number 3 of 10", by closeness: the dial and "not like" change the order of a list, not how close its songs are. */
-function rank(closeness, all) {
+function rankOf(closeness, all) {
   const first = 1 + all.filter((other) => other > closeness + EQUAL).length;
   const last = all.filter((other) => other >= closeness - EQUAL).length;
   return `number ${first === last ? first : `${first} to ${last}`} of ${all.length}`;

@@ -167,8 +167,8 @@ export class Labels {
       const large = size + grow * Math.sqrt(songs / Math.max(groups[0].songs, 1));
       const near = clusters.map((row) => this.cluster(row)).filter(({ x, y }) => this.inSight(x, y));
       if (!near.length) continue;
-      const places = state.chosen.size ? near.flatMap((one) => [one, aside(one)]) : near;
-      const spots = (long) => places.flatMap((cluster) => spotsOf(cluster, long, large, camera));
+      const heaps = state.chosen.size ? near.flatMap((one) => [one, aside(one)]) : near;
+      const spots = (long) => heaps.flatMap((cluster) => spotsOf(cluster, long, large, camera));
       yield { text: cut(names[group], most), size: large, strong, spots, group: true };
     }
   }
