@@ -56,12 +56,14 @@ class PrincipalComponents:
         variances = sizes**2 / (len(vectors) - 1)
         shares = variances / variances.sum()
         if 0 < n_components < 1:
-            n_kept = int(np.searchsorted(np.cumsum(shares), n_components, side="right")) + 1
+            n_retained = int(np.searchsorted(np.cumsum(shares), n_components, side="right")) + 1
         else:
-            n_kept = int(n_components)
-            if not 1 <= n_kept <= len(shares):
-                raise InvalidInputError(f"n_components={n_kept} must be from 1 to {len(shares)} for these vectors.")
-        return cls(mean, np.array(directions[:n_kept]), shares[:n_kept].copy())
+            n_retained = int(n_components)
+            if not 1 <= n_retained <= len(shares):
+                raise InvalidInputError(
+                    f"n_components={n_retained} must be from 1 to {len(shares)} for these vectors."
+                )
+        return cls(mean, np.array(directions[:n_retained]), shares[:n_retained].copy())
 
     def transform(self, vectors: FloatArray) -> FloatArray:
         """Return vectors (n, n_features) along the components (n, n_components)."""

@@ -26,7 +26,7 @@ _MAX_BISECTIONS = 64
 _ENTROPY_TOLERANCE = 1e-5
 _BLOCK_ROWS = 512
 _CHECKED_ROUNDS = 50
-_LEAST_GRADIENT = 1e-7  # its norm, below which points have collapsed and exaggeration ends
+_MIN_GRADIENT_NORM = 1e-7  # below which points have collapsed and exaggeration ends
 _LANES = 64  # points whose repulsion is summed together
 
 _ONE = np.float32(1.0)
@@ -43,7 +43,7 @@ def tsne(
     vectors : array of shape (n, n_features)
         At least four. Time grows with the square of their number.
     start : array of shape (n, 2)
-        Where points begin, of any scale. Points that begin in the same place with the same vector stay together.
+        Where points begin, of any scale. Points that begin at the same point with the same vector stay together.
     perplexity : float, default=30.0
         Effective number of neighbours of a point, below n - 1.
     n_rounds : int, default=1000
@@ -71,7 +71,7 @@ def tsne(
     learning_rate = max(len(rows) / _EXAGGERATION / 4, _MIN_LEARNING_RATE)
     first = min(EXAGGERATED_ROUNDS, n_rounds)
     for rounds, exaggeration, momentum, least_gradient in (
-        (first, _EXAGGERATION, _MOMENTA[0], _LEAST_GRADIENT),
+        (first, _EXAGGERATION, _MOMENTA[0], _MIN_GRADIENT_NORM),
         (n_rounds - first, 1.0, _MOMENTA[1], 0.0),
     ):
         shares = (attractions.data * exaggeration).astype(np.float32)
