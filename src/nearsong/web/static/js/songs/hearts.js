@@ -16,6 +16,7 @@ import { say, sayError } from "../core/toasts.js";
 
 class Hearts extends EventTarget {
   shown = false;
+  isPending = true; // until it is known which there are, or that there are none to give
   #songs = new Set();
 
   has(song) {
@@ -31,6 +32,14 @@ class Hearts extends EventTarget {
   fill(songs) {
     this.#songs = new Set(songs);
     this.shown = true;
+    this.isPending = false;
+    this.#tell();
+  }
+
+  /** There are none to give. */
+  leaveOut() {
+    if (!this.isPending) return;
+    this.isPending = false;
     this.#tell();
   }
 
@@ -51,7 +60,8 @@ export function startHearts(app) {
   let timer = 0;
   const load = async () => {
     clearTimeout(timer);
-    if (hearts.shown || !app.status?.records_plays) return;
+    if (hearts.shown || !app.status) return;
+    if (!app.status.records_plays) return hearts.leaveOut();
     await app.shown;
     if (hearts.shown) return;
     const found = await get("/hearts").catch(() => null);
@@ -114,9 +124,10 @@ export function lessButton(song, less) {
   return button;
 }
 
-/** Hearts may be loaded after a list was drawn: until then its buttons are hidden. */
+/** Hearts may be loaded after a list was drawn: until then its buttons keep their space, so that nothing moves. */
 function mark(button, song) {
-  button.hidden = !hearts.shown || Boolean(song.src);
+  button.hidden = Boolean(song.src) || !(hearts.shown || hearts.isPending);
+  button.classList.toggle("is-pending", hearts.isPending);
   if (button.matches(".heart")) button.setAttribute("aria-pressed", String(hearts.has(song)));
 }
 
