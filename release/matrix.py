@@ -41,7 +41,7 @@ FAST_PART = (
     "tests/cli/test_main.py",
     "tests/library/store/test_store.py",
     "tests/listens/test_every_format.py",
-    "tests/metric/test_solver.py",
+    "tests/metric/test_oracles.py",
     "tests/model/test_file_format.py",
     "tests/story/test_installed.py",  # the program: scan, listens, training, similar songs, a server on a real socket
     "tests/web/api/test_similar.py",
