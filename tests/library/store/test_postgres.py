@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 import music_library
-from nearsong.errors import LibraryError
+from nearsong.errors import DatabaseError, LibraryError
 from nearsong.library import Library
 from nearsong.library.listeners.importing import import_listens
 from nearsong.library.scanning.scan import scan
@@ -123,6 +123,20 @@ def test_a_server_that_stops_is_distinguished_from_a_wrong_address_and_found_aga
         )
         assert str(caught.value).endswith("); it will be used again as soon as the server is back.")
         assert store.songs.roots() == ["/a"]
+
+
+def test_a_server_that_is_gone_while_a_library_is_opened_may_come_back(postgres, monkeypatch):
+    Store(address := postgres.new_schema()).close()
+
+    def ended(_database, connection):
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with monkeypatch.context() as once:
+        once.setattr(Database, "_format", ended)
+        with pytest.raises(DatabaseError, match="cannot be reached right now") as caught:
+            Store(address)
+    assert caught.value.transient
+    Store(address).close()
 
 
 def test_one_that_ends_in_the_middle_of_a_question_is_unavailable_too(postgres):

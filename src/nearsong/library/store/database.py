@@ -87,7 +87,6 @@ class Database:
         self._write_turn = threading.Lock()
         self._switch_lock = threading.Lock()
         self._file: OpenedFile | None = None
-        self._was_opened = False
         if self.path is not None:
             self._check_file(self.path, create)
         self._server = None if self.is_sqlite else ServerConnections(url, self.name, LOCK_TIMEOUT_SECONDS)
@@ -97,7 +96,6 @@ class Database:
             with self.translated():
                 self._prepare(create)
                 self._file = None if self.path is None else OpenedFile(self.path)
-                self._was_opened = True
         except BaseException:
             self.close()
             raise
@@ -212,7 +210,8 @@ class Database:
     def _driver_failed(self, error: BaseException | None) -> DatabaseError:
         """Return the error for one of the driver."""
         reason = reason_of(error, self.is_sqlite)
-        if self._was_opened and reason.is_unknown and not self.is_sqlite and is_unreachable(error):
+        was_there = self._server is not None and self._server.has_connected
+        if was_there and reason.is_unknown and is_unreachable(error):
             back = "it will be used again as soon as the server is back."
             return self._error(f"{UNREACHABLE} ({first_line(str(error))}); {back}", transient=True)
         return self._error(reason.words, reason.transient, reason.kind)

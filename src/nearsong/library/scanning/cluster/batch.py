@@ -80,7 +80,7 @@ def analyse_batch(batch: FileBatch) -> ScanReport:
 
     What is written already, since this batch was given to a worker that died after it, is not analysed again.
     """
-    store = _opened(batch.library)
+    store = _patiently(partial(_opened, batch.library))
     known = _patiently(lambda: store.songs.known_at([file.path for file in batch.files]))
     report = ScanReport()
     pending = {file.path: file for file in batch.files if not _is_done(batch, file, known.get(file.path), report)}

@@ -40,6 +40,8 @@ class ServerConnections:
     Attributes
     ----------
     engine : sqlalchemy.Engine
+    has_connected : bool
+        Whether the server has answered; if it is gone after that, it may come back.
     """
 
     def __init__(self, url: sa.URL, name: str, lock_timeout_seconds: float) -> None:
@@ -51,6 +53,7 @@ class ServerConnections:
         self._open: weakref.WeakSet[Any] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = False
+        self.has_connected = False
 
         @sa.event.listens_for(self.engine, "do_connect")
         def _(*_ways: Any) -> None:
@@ -63,6 +66,7 @@ class ServerConnections:
                 self._open.add(connection)
             connection.execute(f"SET lock_timeout = {round(1000 * lock_timeout_seconds)}")
             connection.commit()
+            self.has_connected = True
 
     def interrupt(self) -> None:
         """Interrupt the queries of other threads, which would otherwise wait forever for a hanging server."""
