@@ -109,6 +109,21 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
             assert min(page.evaluate(WIDTHS, titles)) >= MIN_TITLE_PIXELS, (hash, opened)
 
 
+def test_all_of_the_navigation_can_be_reached_in_a_low_window(visit, served):
+    page = visit(served, viewport={"width": 844, "height": 390})
+    hold_sound(page)
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player")).to_be_visible()
+    theme, player = page.locator("#theme-toggle"), page.locator("#player").bounding_box()
+    page.mouse.move(40, 150)
+    page.mouse.wheel(0, 1000)
+    until(page, lambda: theme.bounding_box()["y"] + theme.bounding_box()["height"] <= player["y"])
+    settings = page.get_by_role("link", name="Settings")
+    expect(settings).to_be_in_viewport(ratio=1)
+    settings.click()
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+
+
 @pytest.mark.parametrize("mode", ["light", "dark", "phone"])
 def test_what_opens_is_accessible_and_fits_too(visit, served, mode):
     page = visit(served, "#/playlists", **MODES[mode])
