@@ -7,6 +7,7 @@ from browsing import ask, rows, serious, until
 from playing import PART_SECONDS, play_parts, queued, seek
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LYING = {"width": 844, "height": 390}
 
 
 def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(visit, long_served):
@@ -127,6 +128,22 @@ def test_on_a_phone_the_bar_opens_a_large_view_that_back_esc_and_a_swipe_close(v
     large.get_by_role("link", name="Part 2").click()
     expect(page.get_by_role("heading", name="Part 2", level=1)).to_be_visible()
     expect(large).to_be_hidden()
+
+
+@pytest.mark.parametrize("viewport", [LYING, {"width": 932, "height": 430}, {"width": 640, "height": 360}])
+def test_on_a_phone_that_lies_on_its_side_cover_and_controls_are_all_in_view(visit, long_served, viewport):
+    page = visit(long_served, **(PHONE | {"viewport": viewport}))
+    play_parts(page)
+    page.locator("#open-now-playing").click()
+    cover = page.locator(".now-cover .cover")
+    for part in (cover, page.locator(".now-title"), page.locator("#now-seek"), page.locator("#now-queue")):
+        expect(part).to_be_in_viewport(ratio=1)
+    for name in ("Shuffle", "Previous song", "Pause", "Next song", "Repeat: off"):
+        expect(page.get_by_role("dialog").get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    assert cover.bounding_box()["width"] > 0.3 * viewport["width"]
+    page.locator("#now-queue").click()
+    expect(page.locator("#queue-panel")).to_be_visible()
+    expect(page.locator("#now-play-toggle")).to_be_in_viewport(ratio=1)
 
 
 def test_the_cover_grows_unless_less_motion_is_wanted(visit, long_served):
