@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from browsing import ask, rows, serious, until
-from playing import PART_SECONDS, play_parts, queued, seek
+from browsing import ask, open_menu, rows, serious, until
+from playing import PART_SECONDS, play_parts, queued, seek, watch_elements
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LYING = {"width": 844, "height": 390}
@@ -63,6 +63,33 @@ def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(vis
     tab.goto(long_served)
     expect(tab.locator("#player-title")).to_have_text("Part 2")  # the queue outlives its tab
     tab.close()
+
+
+def test_a_cleared_queue_can_be_had_back_while_its_song_plays_on(visit, long_served):
+    page = visit(long_served)
+    watch_elements(page)
+    play_parts(page)
+    page.locator("#queue-toggle").click()
+    panel = page.get_by_role("complementary", name="Queue")
+    save, clear = panel.get_by_role("button", name="Save"), panel.get_by_role("button", name="Clear")
+    saves = save.bounding_box()
+    clear.click()
+    expect(panel.locator(".queue-row")).to_have_count(1)
+    expect(panel).to_contain_text("Nothing comes after this song.")
+    expect(clear).to_be_hidden()
+    assert save.bounding_box() == saves  # a second click on the same spot saves nothing
+    open_menu(rows(page).nth(1))
+    page.get_by_role("menuitem", name="Add to queue").click()
+    expect(panel.locator(".queue-row")).to_have_count(2)
+    page.locator(".toast", has_text="Queue cleared.").get_by_role("button", name="Undo").click()
+    until(page, lambda: queued(page) == ["Part 1", "Part 2", "Part 3", "Part 2"])
+    assert len(page.evaluate("window.starts")) == 1  # the song was not begun again
+    clear.click()
+    rows(page).nth(2).locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text("Part 3")
+    page.locator(".toast", has_text="Queue cleared.").get_by_role("button", name="Undo").click()
+    expect(page.locator("#player-title")).to_have_text("Part 1")
+    until(page, lambda: queued(page) == ["Part 1", "Part 2", "Part 3", "Part 2"])
 
 
 def test_titles_have_room_in_the_queue_of_a_small_window(visit, long_served):

@@ -15,6 +15,7 @@ import { cover } from "../songs/cover.js";
 
 const MAX_ROWS = 200; // rows drawn
 const MAX_PLAYLIST = 10_000; // songs of a saved one
+const UNDO_SECONDS = 9;
 const panel = document.getElementById("queue-panel");
 const opener = () => document.getElementById("queue-toggle");
 
@@ -65,7 +66,7 @@ parts.save = button("Save", openForm, {
   icon: "save",
   title: "Save as a playlist",
 });
-parts.clear = button("Clear", () => (radio.on ? radio.clear() : player.clearNext()), {
+parts.clear = button("Clear", clearQueue, {
   class: "button plain small",
   id: "clear-queue",
 });
@@ -116,6 +117,28 @@ function build() {
 function stopRadio() {
   radio.stop();
   parts.title.focus({ preventScroll: true });
+}
+
+// ---- clearing
+
+async function clearQueue() {
+  const before = player.snapshot();
+  parts.title.focus({ preventScroll: true }); // the button goes
+  if (radio.on) await radio.clear();
+  else player.clearNext();
+  say("Queue cleared.", { seconds: UNDO_SECONDS, action: { label: "Undo", run: () => takeBack(before) } });
+}
+
+/** The queue as it was, with what was queued since; the song plays on if it is still the same. */
+function takeBack(before) {
+  if (player.current === before.songs[before.index]) {
+    const added = player.snapshot().byHand;
+    player.restore({ ...before, position: null });
+    if (added.length) player.add(added);
+  } else {
+    player.restore(before);
+    if (before.playing) player.toggle();
+  }
 }
 
 // ---- saving
@@ -261,7 +284,7 @@ function draw() {
   const shown = player.queue.slice(player.index, player.index + MAX_ROWS);
   const after = player.queue.slice(player.index + 1);
   const seconds = after.reduce((sum, song) => sum + (song.seconds || 0), 0);
-  const none = radio.on ? "Choosing what comes next." : "The queue is empty. Add songs from their menu.";
+  const none = radio.on ? "Choosing what comes next." : "Nothing comes after this song.";
   const left = after.length + 1 - shown.length;
   drawn = stateNow();
   parts.from.textContent = radio.on ? "" : player.from?.label || "";
@@ -271,7 +294,7 @@ function draw() {
   parts.sum.textContent = after.length ? `${count(after.length, "song")} to come, ${longTime(seconds)}` : none;
   const played = player.index > 0 ? ", with those played" : "";
   parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
-  parts.clear.hidden = !after.length;
+  parts.clear.disabled = !after.length; // and not seen: the button beside it stays where it is
   parts.more.hidden = left <= 0;
   parts.more.textContent = left > 0 ? `and ${count(left, "more song")}` : "";
   replace(
