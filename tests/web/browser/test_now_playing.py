@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from browsing import ask, open_menu, rows, serious, until
+from browsing import ask, open_menu, played, rows, serious, until
 from playing import PART_SECONDS, play_parts, queued, seek, watch_elements
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -38,7 +38,7 @@ def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(vis
     page.mouse.move(goal["x"] + 10, goal["y"] + goal["height"] - 2, steps=5)
     page.mouse.up()
     until(page, lambda: queued(page) == ["Part 1", "Part 2", "Part 3"])
-    page.locator("#next").click()
+    panel.locator(".queue-song").nth(1).click()
     expect(panel.locator(".queue-row")).to_have_count(2)
     expect(panel.locator(".queue-sum").first).to_contain_text("1 song to come, ")
     panel.get_by_role("button", name="Save").click()
@@ -63,6 +63,36 @@ def test_the_queue_stands_beside_the_view_and_is_reordered_saved_and_cleared(vis
     tab.goto(long_served)
     expect(tab.locator("#player-title")).to_have_text("Part 2")  # the queue outlives its tab
     tab.close()
+
+
+def test_songs_that_were_skipped_are_not_saved(visit, long_served):
+    page = visit(long_served)
+    play_parts(page)
+    page.locator("#queue-toggle").click()
+    panel = page.get_by_role("complementary", name="Queue")
+    for title in ("Part 2", "Part 3"):
+        page.locator("#next").click()
+        expect(page.locator("#player-title")).to_have_text(title)
+        played(page, 0.1)
+    seek(page, 0)
+    page.locator("#play-toggle").click()
+    page.locator("#previous").click()
+    expect(page.locator("#player-title")).to_have_text("Part 2")
+    page.locator("#save-queue").click()
+    expect(panel.get_by_role("button", name="Save 2 songs", exact=True)).to_have_attribute("title", "without 1 skipped")
+    page.locator("#queue-name").fill("Not skipped")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("Saved as “Not skipped” (2 songs).")
+    saved = next(one for one in ask(long_served, "/playlists") if one["name"] == "Not skipped")
+    songs = ask(long_served, f"/playlists/{saved['id']}")["items"]
+    assert [song["title"] for song in songs] == ["Part 2", "Part 3"]
+    page.wait_for_timeout(600)  # the queue is stored when nothing has changed for a while
+    page.reload()
+    page.locator("#queue-toggle").click()
+    expect(page.locator("#save-queue")).to_have_attribute("title", "Save as a playlist, without 1 skipped")
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player-title")).to_have_text("Part 1")
+    expect(page.locator("#save-queue")).to_have_attribute("title", "Save as a playlist")
 
 
 def test_a_cleared_queue_can_be_had_back_while_its_song_plays_on(visit, long_served):

@@ -5,7 +5,8 @@
 import { post } from "../core/api.js";
 import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
 import { onEscape } from "../core/escape.js";
-import { artistOf, brief, count, longTime, time, titleOf } from "../core/format.js";
+import { artistOf, brief, count, longTime, number, time, titleOf } from "../core/format.js";
+import { store, stored } from "../core/storage.js";
 import { arrowStep, dragRow } from "../widgets/reorder.js";
 import { say, sayError } from "../core/toasts.js";
 import { surpriseDial } from "./options.js";
@@ -13,6 +14,7 @@ import { player } from "./player.js";
 import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 
+const KEY = "nearsong.skipped";
 const MAX_ROWS = 200; // rows drawn
 const MAX_PLAYLIST = 10_000; // songs of a saved one
 const UNDO_SECONDS = 9;
@@ -159,8 +161,27 @@ function closeForm(back = false) {
   if (back) parts.save.focus();
 }
 
-/** What is saved: all songs of the queue, those that were played too, but no uploaded files. */
-const savedSongs = () => player.queue.filter((song) => !song.src).slice(0, MAX_PLAYLIST);
+// ids of songs that were left early and not played again
+let skipped = new Set(stored(KEY));
+let latest = null;
+
+function setSkipped(songs) {
+  skipped = new Set(songs);
+  store(KEY, [...skipped]);
+}
+
+const isSkipped = (song, at) => at < player.index && skipped.has(song.id);
+
+/** What is saved: all songs of the queue, those that were played too, but no uploaded and no skipped ones. */
+const savedSongs = () => player.queue.filter((song, at) => !song.src && !isSkipped(song, at)).slice(0, MAX_PLAYLIST);
+
+player.addEventListener("skipped", ({ detail }) => setSkipped([...skipped, detail.song.id]));
+player.addEventListener("replaced", () => setSkipped([]));
+player.addEventListener("change", () => {
+  const { current } = player;
+  if (current !== latest && skipped.has(current?.id)) setSkipped([...skipped].filter((id) => id !== current.id));
+  latest = current;
+});
 
 async function saveQueue(event) {
   event.preventDefault();
@@ -292,8 +313,7 @@ function draw() {
   else if (!parts.radio.isConnected) panel.firstElementChild.after(parts.radio);
   parts.radioName.textContent = radio.name;
   parts.sum.textContent = after.length ? `${count(after.length, "song")} to come, ${longTime(seconds)}` : none;
-  const played = player.index > 0 ? ", with those played" : "";
-  parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
+  drawSave();
   parts.clear.disabled = !after.length; // and not seen: the button beside it stays where it is
   parts.more.hidden = left <= 0;
   parts.more.textContent = left > 0 ? `and ${count(left, "more song")}` : "";
@@ -303,6 +323,14 @@ function draw() {
   );
   parts.list.scrollTop = kept;
   if (held) parts.title.focus({ preventScroll: true }); // the focused element was redrawn
+}
+
+function drawSave() {
+  const nSkipped = player.queue.filter((song, at) => !song.src && isSkipped(song, at)).length;
+  const played = player.index > nSkipped ? ", with those played" : "";
+  parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
+  parts.submit.title = nSkipped ? `without ${number(nSkipped)} skipped` : "";
+  parts.save.title = `Save as a playlist${nSkipped ? `, ${parts.submit.title}` : ""}`;
 }
 
 const stateNow = () =>
