@@ -79,7 +79,8 @@ def test_songs_that_were_skipped_are_not_saved(visit, long_served):
     page.locator("#previous").click()
     expect(page.locator("#player-title")).to_have_text("Part 2")
     page.locator("#save-queue").click()
-    expect(panel.get_by_role("button", name="Save 2 songs", exact=True)).to_have_attribute("title", "without 1 skipped")
+    submit = panel.get_by_role("button", name="Save 2 songs", exact=True)
+    expect(submit).to_have_attribute("title", "without 1 skipped")
     page.locator("#queue-name").fill("Not skipped")
     page.keyboard.press("Enter")
     expect(page.locator(".toast")).to_contain_text("Saved as “Not skipped” (2 songs).")
@@ -132,6 +133,32 @@ def test_titles_have_room_in_the_queue_of_a_small_window(visit, long_served):
     assert names.first.bounding_box()["width"] > 140
     cut = "names => names.filter((one) => one.scrollWidth > one.clientWidth).length"
     assert page.locator(".queue-names > span").evaluate_all(cut) == 0
+
+
+def test_what_plays_has_the_menu_of_a_song_in_the_bar_and_in_the_large_view(visit, long_served):
+    page = visit(long_served)
+    play_parts(page)
+    page.locator("#play-toggle").click()
+    more = page.get_by_role("button", name="More for Part 1")
+    menu = page.get_by_role("menu", name="More for Part 1")
+    page.locator("#player").locator(more).click()
+    for name in ("Similar songs", "Add to playlist", "Show on map", "Less like this"):
+        expect(menu.get_by_role("menuitem", name=name)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("#open-now-playing").click()
+    large = page.get_by_role("dialog", name="Now playing")
+    large.locator(more).click()
+    assert serious(page) == []
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(large).to_be_visible()
+    expect(large.locator(more)).to_be_focused()
+    large.locator(more).click()
+    menu.get_by_role("menuitem", name="Similar songs").click()
+    expect(page.get_by_role("heading", name="Part 1", level=1)).to_be_visible()
+    expect(large).to_be_hidden()
+    page.go_back()
+    expect(rows(page)).to_have_count(3)
 
 
 SWIPE = """(element, [from, to]) => {
