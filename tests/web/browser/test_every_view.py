@@ -25,6 +25,7 @@ MIN_TITLE_PIXELS = 100  # a few words, before a title is cut
 WIDTHS = """(selector) => [...document.querySelectorAll(selector)]
   .filter((title) => title.checkVisibility())
   .map((title) => title.getBoundingClientRect().width)"""
+CUT = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)"
 NAVIGATION = "async () => (await import('/static/js/core/router.js')).VIEWS.map(({ name, hash }) => [name, hash])"
 
 
@@ -107,6 +108,32 @@ def test_no_title_is_cut_to_a_letter_in_a_window_of_1024_pixels(visit, served):
             page.evaluate("(hash) => { location.hash = `#/${hash}`; }", hash)
             expect(page.locator(titles).first).to_be_visible()
             assert min(page.evaluate(WIDTHS, titles)) >= MIN_TITLE_PIXELS, (hash, opened)
+
+
+def test_the_details_of_a_reason_can_be_read_in_a_window_of_1024_pixels(visit, served):
+    song = ask(served, "/songs", search="Song 31")["items"][0]["id"]
+    page = visit(served, f"#/song/{song}", viewport={"width": 1024, "height": 768})
+    rows(page, "#near-native").nth(3).locator(".row-why").click()
+    page.locator(".why-details summary").click()
+    names = page.locator(".sound-line dt")
+    expect(names.first).to_be_visible()
+    assert names.evaluate_all(CUT) == []
+    assert page.locator(".sound-examples .chip span").evaluate_all(CUT) == []
+
+
+def test_all_of_the_navigation_can_be_reached_in_a_low_window(visit, served):
+    page = visit(served, viewport={"width": 844, "height": 390})
+    hold_sound(page)
+    rows(page).first.locator(".row-play").click()
+    expect(page.locator("#player")).to_be_visible()
+    theme, player = page.locator("#theme-toggle"), page.locator("#player").bounding_box()
+    page.mouse.move(40, 150)
+    page.mouse.wheel(0, 1000)
+    until(page, lambda: theme.bounding_box()["y"] + theme.bounding_box()["height"] <= player["y"])
+    settings = page.get_by_role("link", name="Settings")
+    expect(settings).to_be_in_viewport(ratio=1)
+    settings.click()
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
 
 
 @pytest.mark.parametrize("mode", ["light", "dark", "phone"])

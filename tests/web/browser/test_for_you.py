@@ -42,6 +42,18 @@ def row_ids(page: Page, list_id: str) -> list[int]:
     return [int(row.get_attribute("data-song-id")) for row in rows(page, list_id).all()]
 
 
+def test_beside_the_queue_reasons_are_not_cut_in_a_window_of_1024_pixels(listened, visit):
+    page = visit(listened, "#/for-you", viewport={"width": 1024, "height": 768})
+    hold_sound(page)
+    rows(page, LIST).first.locator(".row-play").click()
+    page.locator("#queue-toggle").click()
+    expect(page.locator(".queue-row").first).to_be_visible()
+    cut = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)"
+    reasons = page.locator(".because")
+    expect(reasons.first).to_contain_text("Because you play Song")
+    assert reasons.evaluate_all(cut) == []
+
+
 def test_songs_for_the_listener_say_why_and_can_be_played_hidden_and_refused(listened, visit):
     found = ask(listened, "/for-you", n=50)
     page = visit(listened, "#/for-you")

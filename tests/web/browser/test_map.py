@@ -65,6 +65,12 @@ def test_hovering_names_a_song_and_a_click_plays_it_and_shows_its_card(visit, se
     assert page.url.endswith(f"#/song/{song['id']}")
 
 
+def test_the_whole_map_begins_below_its_search_field(visit, served):
+    page = open_map(visit, served)
+    field = page.locator(".map-search").bounding_box()
+    assert min(y for _, y in everywhere(page, served).values()) > field["y"] + field["height"]
+
+
 def test_colours_are_by_genre_artist_or_plays_and_a_class_can_stand_out(visit, served):
     page = open_map(visit, served)
     legend = page.locator(".map-classes")

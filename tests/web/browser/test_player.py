@@ -1,9 +1,12 @@
 """The player in a real browser: it plays, seeks by requesting a part of the file, and goes on with the queue."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import ids, in_turn, open_menu, played, position, remember, rows, sought_back, titles
-from playing import LONG_MINUTES, hold_sound
+from browsing import ids, in_turn, open_menu, played, position, remember, rows, sought_back, titles, until
+from playing import LONG_MINUTES, hold_sound, seek
+
+MIN_TITLE_PIXELS = 150  # on a phone that is 390 wide
 
 
 def open_long(page: Page) -> None:
@@ -45,6 +48,34 @@ def test_a_click_on_the_bar_asks_for_that_part_of_the_file_and_plays_from_there(
         page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
     played(page, 0.75 * 60 * LONG_MINUTES)
     assert position(page) < 0.85 * 60 * LONG_MINUTES
+
+
+def test_the_thumb_of_the_bar_is_where_its_fill_ends(visit, long_served):
+    page = visit(long_served)
+    open_long(page)
+    page.locator("#play-toggle").click()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    seek(page, 100.4)
+    bar = page.locator("#seek")
+    until(page, lambda: float(bar.input_value()) == pytest.approx(100.4, abs=0.05))
+    part = float(bar.evaluate("bar => parseFloat(bar.style.getPropertyValue('--part'))"))
+    most = float(bar.get_attribute("max"))
+    assert float(bar.input_value()) / most == pytest.approx(part / 100, abs=1e-4)
+    expect(bar).to_have_attribute("aria-valuetext", "1:40 of 8:00")
+
+
+def test_on_a_phone_a_title_has_the_space_that_buttons_leave(visit, long_served):
+    page = visit(long_served, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.locator("#search").fill("the long one")
+    expect(rows(page)).to_have_count(1)
+    rows(page).first.locator(".row-play").click()
+    title = page.locator("#player-title")
+    expect(title).to_have_text("The long one")
+    title.evaluate("title => { title.textContent += ', with more words than there is space for'; }")
+    assert title.bounding_box()["width"] > MIN_TITLE_PIXELS
+    expect(page.locator("#player-heart")).to_be_hidden()
+    page.locator("#open-now-playing").click()
+    expect(page.locator("#now-heart")).to_be_visible()
 
 
 def test_keys_seek_ten_seconds_and_by_the_bar(visit, long_served):

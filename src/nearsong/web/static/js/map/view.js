@@ -150,7 +150,7 @@ function fitToWindow(stage, colours) {
   };
   stage.edges = () =>
     wide.matches
-      ? { left: colours.open && !beside.matches ? colours.offsetWidth + 20 : 16, top: 24, right: 64, bottom: 16 }
+      ? { left: colours.open && !beside.matches ? colours.offsetWidth + 20 : 16, top: 68, right: 64, bottom: 16 }
       : { left: 8, top: 64, right: 8, bottom: 72 };
   colours.addEventListener("toggle", () => stage.resize());
   beside.addEventListener("change", () => (colours.open = beside.matches), { signal: stage.signal });

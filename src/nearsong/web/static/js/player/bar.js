@@ -12,6 +12,7 @@ import { sleep } from "./sleep.js";
 import { cover } from "../songs/cover.js";
 import { heartButton } from "../songs/hearts.js";
 import { artistLink, songHref } from "../songs/links.js";
+import { songMenu } from "../songs/menu.js";
 
 const SWIPE_PIXELS = 40;
 const bar = document.getElementById("player");
@@ -147,6 +148,7 @@ function drawSong(song) {
       h("div", { class: "player-second" }, h("div", { class: "player-artist ellipsis" }, artist), parts.radio),
     ),
     heartButton(song, { id: "player-heart" }),
+    !song.src && songMenu(song),
   );
   if (held) large.focus({ preventScroll: true });
   if (shown) announce(`Now: ${titleOf(song)} by ${artistOf(song)}`);

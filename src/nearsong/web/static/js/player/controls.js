@@ -67,13 +67,13 @@ export function seekBar({ prefix = "" } = {}) {
     type: "range",
     min: 0,
     max: 100,
-    step: 1,
+    step: "any", // the thumb moves as the fill does
     value: 0,
     "aria-label": "Position in the song",
   });
   const paint = (position) => {
     const length = player.duration;
-    if (!dragging) seek.value = Math.round(position);
+    if (!dragging) seek.value = position;
     now.textContent = time(position);
     seek.style.setProperty("--part", `${length ? (100 * position) / length : 0}%`);
     seek.setAttribute("aria-valuetext", `${time(position)} of ${time(length)}`);
@@ -82,8 +82,8 @@ export function seekBar({ prefix = "" } = {}) {
     if (song !== player.current) dragging = false;
     song = player.current;
     const length = player.duration;
-    const whole = Math.max(1, Math.round(length));
-    if (Number(seek.max) !== whole) seek.max = whole;
+    const most = length || 1;
+    if (Number(seek.max) !== most) seek.max = most;
     all.textContent = time(length);
     seek.style.setProperty("--loaded", `${length ? 100 * Math.min(1, player.buffered / length) : 0}%`);
     if (!dragging) paint(player.position);

@@ -13,6 +13,7 @@ import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 import { heartButton } from "../songs/hearts.js";
 import { albumHref, artistHref, songHref } from "../songs/links.js";
+import { songMenu } from "../songs/menu.js";
 
 const COVER_PIXELS = 480;
 const SWIPE_PIXELS = 80;
@@ -68,6 +69,10 @@ export function startNowPlaying() {
     isPushed = false; // the entry is no longer the last one
     if (isOpen()) close();
   });
+  document.addEventListener("click", (event) => {
+    const link = isOpen() && event.target.closest(".menu a");
+    if (link) follow(event, link);
+  });
   watchSwipe();
 }
 
@@ -115,9 +120,8 @@ function close() {
   document.getElementById("open-now-playing")?.focus({ preventScroll: true });
 }
 
-/** Follow a link of the view: it closes first. */
-function follow(event) {
-  const { hash } = event.currentTarget;
+/** Follow a link of the view or its menu: it closes first. */
+function follow(event, { hash } = event.currentTarget) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   window.addEventListener("popstate", () => setTimeout(() => (location.hash = hash)), { once: true });
@@ -171,5 +175,6 @@ function drawSong(song) {
       song.album && h("p", { class: "now-album muted", dir: "auto" }, link(albumHref(song), song.album)),
     ),
     heartButton(song, { id: "now-heart" }),
+    !song.src && songMenu(song),
   );
 }

@@ -8,7 +8,7 @@
 //   player.playNext(songs)          one or several after the current song (starts if nothing plays)
 //   player.add(songs)               one or several at the end (starts if nothing plays)
 //   player.snapshot() -> {songs, index, position, plain, byHand, shuffle, repeat, from, more, playing}
-//   player.restore(snapshot)        as it was then, paused
+//   player.restore(snapshot)        as it was then, paused; its song plays on if `position` is null
 //   player.follow(more)             from now on `more` fills the end of the queue; null: nothing does
 //   player.branch({more, from})     the current song plays on; `more` replaces what came after it
 //   player.setNext(songs)           replaces what comes after the current song
@@ -193,7 +193,7 @@ class Player extends EventTarget {
     this.#byHand = new Set(byHand);
     this.#more = more;
     this.from = from;
-    this.#engine.show(this.current, position);
+    if (position !== null) this.#engine.show(this.current, position);
     this.#tell();
   }
 

@@ -5,7 +5,8 @@
 import { post } from "../core/api.js";
 import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
 import { onEscape } from "../core/escape.js";
-import { artistOf, brief, count, longTime, time, titleOf } from "../core/format.js";
+import { artistOf, brief, count, longTime, number, time, titleOf } from "../core/format.js";
+import { store, stored } from "../core/storage.js";
 import { arrowStep, dragRow } from "../widgets/reorder.js";
 import { say, sayError } from "../core/toasts.js";
 import { surpriseDial } from "./options.js";
@@ -13,8 +14,10 @@ import { player } from "./player.js";
 import { radio } from "./radio.js";
 import { cover } from "../songs/cover.js";
 
+const KEY = "nearsong.skipped";
 const MAX_ROWS = 200; // rows drawn
 const MAX_PLAYLIST = 10_000; // songs of a saved one
+const UNDO_SECONDS = 9;
 const panel = document.getElementById("queue-panel");
 const opener = () => document.getElementById("queue-toggle");
 
@@ -65,7 +68,7 @@ parts.save = button("Save", openForm, {
   icon: "save",
   title: "Save as a playlist",
 });
-parts.clear = button("Clear", () => (radio.on ? radio.clear() : player.clearNext()), {
+parts.clear = button("Clear", clearQueue, {
   class: "button plain small",
   id: "clear-queue",
 });
@@ -118,6 +121,28 @@ function stopRadio() {
   parts.title.focus({ preventScroll: true });
 }
 
+// ---- clearing
+
+async function clearQueue() {
+  const before = player.snapshot();
+  parts.title.focus({ preventScroll: true }); // the button goes
+  if (radio.on) await radio.clear();
+  else player.clearNext();
+  say("Queue cleared.", { seconds: UNDO_SECONDS, action: { label: "Undo", run: () => takeBack(before) } });
+}
+
+/** The queue as it was, with what was queued since; the song plays on if it is still the same. */
+function takeBack(before) {
+  if (player.current === before.songs[before.index]) {
+    const added = player.snapshot().byHand;
+    player.restore({ ...before, position: null });
+    if (added.length) player.add(added);
+  } else {
+    player.restore(before);
+    if (before.playing) player.toggle();
+  }
+}
+
 // ---- saving
 
 let releaseForm = () => {};
@@ -136,8 +161,27 @@ function closeForm(back = false) {
   if (back) parts.save.focus();
 }
 
-/** What is saved: all songs of the queue, those that were played too, but no uploaded files. */
-const savedSongs = () => player.queue.filter((song) => !song.src).slice(0, MAX_PLAYLIST);
+// ids of songs that were left early and not played again
+let skipped = new Set(stored(KEY));
+let latest = null;
+
+function setSkipped(songs) {
+  skipped = new Set(songs);
+  store(KEY, [...skipped]);
+}
+
+const isSkipped = (song, at) => at < player.index && skipped.has(song.id);
+
+/** What is saved: all songs of the queue, those that were played too, but no uploaded and no skipped ones. */
+const savedSongs = () => player.queue.filter((song, at) => !song.src && !isSkipped(song, at)).slice(0, MAX_PLAYLIST);
+
+player.addEventListener("skipped", ({ detail }) => setSkipped([...skipped, detail.song.id]));
+player.addEventListener("replaced", () => setSkipped([]));
+player.addEventListener("change", () => {
+  const { current } = player;
+  if (current !== latest && skipped.has(current?.id)) setSkipped([...skipped].filter((id) => id !== current.id));
+  latest = current;
+});
 
 async function saveQueue(event) {
   event.preventDefault();
@@ -261,7 +305,7 @@ function draw() {
   const shown = player.queue.slice(player.index, player.index + MAX_ROWS);
   const after = player.queue.slice(player.index + 1);
   const seconds = after.reduce((sum, song) => sum + (song.seconds || 0), 0);
-  const none = radio.on ? "Choosing what comes next." : "The queue is empty. Add songs from their menu.";
+  const none = radio.on ? "Choosing what comes next." : "Nothing comes after this song.";
   const left = after.length + 1 - shown.length;
   drawn = stateNow();
   parts.from.textContent = radio.on ? "" : player.from?.label || "";
@@ -269,9 +313,8 @@ function draw() {
   else if (!parts.radio.isConnected) panel.firstElementChild.after(parts.radio);
   parts.radioName.textContent = radio.name;
   parts.sum.textContent = after.length ? `${count(after.length, "song")} to come, ${longTime(seconds)}` : none;
-  const played = player.index > 0 ? ", with those played" : "";
-  parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
-  parts.clear.hidden = !after.length;
+  drawSave();
+  parts.clear.disabled = !after.length; // and not seen: the button beside it stays where it is
   parts.more.hidden = left <= 0;
   parts.more.textContent = left > 0 ? `and ${count(left, "more song")}` : "";
   replace(
@@ -280,6 +323,14 @@ function draw() {
   );
   parts.list.scrollTop = kept;
   if (held) parts.title.focus({ preventScroll: true }); // the focused element was redrawn
+}
+
+function drawSave() {
+  const nSkipped = player.queue.filter((song, at) => !song.src && isSkipped(song, at)).length;
+  const played = player.index > nSkipped ? ", with those played" : "";
+  parts.submit.textContent = `Save ${count(savedSongs().length, "song")}${played}`;
+  parts.submit.title = nSkipped ? `without ${number(nSkipped)} skipped` : "";
+  parts.save.title = `Save as a playlist${nSkipped ? `, ${parts.submit.title}` : ""}`;
 }
 
 const stateNow = () =>
