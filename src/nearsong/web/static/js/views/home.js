@@ -90,6 +90,7 @@ function sections(home) {
     [home.queue || home.played.length, "continue", "Continue", goOn],
     [home.added.length, "added", "Recently added", albums(home.added), "#/library/albums?sort=newest"],
     [near.length, "for-you", because.size ? "For you" : popular(near), songs(near), "#/for-you"],
+    [home.hearts.length, "hearts", "Your hearts", songs(home.hearts), "#/library?hearts=1"],
     [fresh.length, "unplayed", "Never played, close to what you love", songs(fresh)],
     [home.forgotten.length, "forgotten", "Not heard for a while", songs(home.forgotten)],
   ];
