@@ -245,6 +245,9 @@ def test_a_file_outside_the_library_finds_its_own_kind_and_nothing_is_stored(vis
     assert ask(served, "/status")["songs"] == before == 72
     rows(page, NEAR).first.get_by_role("button", name="Why is").click()
     expect(rows(page, NEAR).first.locator(".why-lead")).to_be_visible()
+    expect(page.locator(NATIVE).get_by_role("button", name="Why is")).to_have_count(0)
+    alone = page.get_by_role("region", name="Similar sound").locator("#by-sound-alone")
+    expect(alone).to_have_text("By sound alone: what listeners play has no part in it.")
     page.get_by_role("button", name=f"Play never heard {style}").click()
     played(page, 0.1)
 
