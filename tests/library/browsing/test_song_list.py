@@ -47,6 +47,19 @@ def test_a_list_of_ids_keeps_its_order_unless_another_is_asked_for_and_takes_all
     assert BROWSER.page(among=[]).total == BROWSER.page("help", among=[]).total == 0
 
 
+def test_a_letter_may_be_missing_in_each_of_two_words_and_no_strangers_are_found():
+    names = [
+        ("Britney Spears", "Toxic"),
+        ("Britney Spears", "Oops"),
+        ("The Stars", "Bright"),
+        ("Brittany Sparks", "I"),
+    ]
+    browser = Browser([song(at, *name) for at, name in enumerate(names, 1)])
+    for text in ("britny spears", "britny spars", "brtney spear", "britney speears"):
+        page = browser.page(text)
+        assert ({one.artist for one in page.songs}, page.total) == ({"Britney Spears"}, 2), text
+
+
 def found(text="", **wanted):
     page = BROWSER.page(text, **wanted)
     assert len(page.songs) == min(page.total, wanted.get("limit", 50))

@@ -353,8 +353,10 @@ class _Words:
         max_edits = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
         if not max_edits:
             return []
-        prefixes = [other[: len(word)] for other in self.vocabulary]
-        return [(i, i + 1) for i in within_edit_distance(word, prefixes, max_edits)]
+        near: set[int] = set()
+        for length in range(len(word), len(word) + max_edits + 1):  # letters of the word may be missing
+            near.update(within_edit_distance(word, [other[:length] for other in self.vocabulary], max_edits))
+        return [(i, i + 1) for i in sorted(near)]
 
 
 def folded(text: str) -> str:
