@@ -141,15 +141,14 @@ class Browser:
         Parameters
         ----------
         search : str
-            Words; each must be a prefix of a word of the song. If nothing matches, songs with similar words are
-            returned.
+            Words; each must be a prefix of a word of the song. If nothing matches, similar words do.
         artist, genre, album : str
             Only songs of this artist, genre or album, ignoring case and accents; empty for all.
         among : iterable of int, optional
             Only songs with these ids, each given once; those that the library does not have are left out.
         sort : str, optional
-            artist (then album and path), title, year (latest first), plays (most first) or newest (last added
-            first). By default the order of ``among``, if it is given, and else artist.
+            artist (then album and path), title, year (latest first), plays (most first) or newest (last added first).
+            By default the order of ``among``, if it is given, and else artist.
         offset, limit : int
             Index of the first song, and the maximum number of songs.
 
@@ -162,17 +161,14 @@ class Browser:
         check_count(offset, "offset", minimum=0)
         check_count(limit, "limit", minimum=0)
         chosen = self._chosen(artist, genre, album)
-        only = None if among is None else self._rows_of(among)
-        if only is not None:
-            mask = np.zeros(len(self._songs), dtype=bool)
-            mask[only] = True
+        if (only := None if among is None else self._rows_of(among)) is not None:
+            mask = np.isin(np.arange(len(self._songs)), only)
             chosen = mask if chosen is None else chosen & mask
         words = typed_words(search)[:_MAX_WORDS]
         fuzzy = False
         if words:
             matching = self._words.matching(words)
-            if not matching.any():
-                fuzzy = True
+            if fuzzy := not matching.any():
                 matching = self._words.matching_fuzzily(words)
                 if not matching.any():
                     return self._fuzzy_page(search, chosen, offset, limit)
@@ -350,13 +346,12 @@ class _Words:
 
     def _fuzzy_prefix_ranges(self, word: str) -> list[tuple[int, int]]:
         """Return ranges of the vocabulary with a prefix within one or two edits of a word."""
-        max_edits = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
-        if not max_edits:
+        if len(word) < 4:
             return []
-        near: set[int] = set()
-        for length in range(len(word), len(word) + max_edits + 1):  # letters of the word may be missing
-            near.update(within_edit_distance(word, [other[:length] for other in self.vocabulary], max_edits))
-        return [(i, i + 1) for i in sorted(near)]
+        max_edits = 1 if len(word) < 8 else 2
+        lengths = range(len(word), len(word) + max_edits + 1)  # letters of the word may be missing
+        prefixes = ([other[:length] for other in self.vocabulary] for length in lengths)
+        return [(i, i + 1) for some in prefixes for i in within_edit_distance(word, some, max_edits)]
 
 
 def folded(text: str) -> str:

@@ -1,8 +1,9 @@
-// How close a song is: a word that means the same in every list, and a bar in the range of its word that separates the
-// songs of one list; the calibrated number and the rank on hover.
+// How close a song is: a word that means the same in every list, and a bar in the range of its word that separates
+// the songs of one list; the calibrated number and the rank on hover.
 //
 //   closenessMarks(list) -> nodes for the songs of one list, [{closeness, closeness_word, similarity}] in its order;
-//       similarity may be missing. The nearest song's bar ends at the top of its word, the farthest one's at the bottom.
+//       similarity may be missing. The bar of the nearest song ends at the top of its word, that of the farthest
+//       one at the bottom.
 //   nearerThan(similarity) -> "nearer than 99.3% of all pairs of songs"
 
 import { h } from "../core/dom.js";
@@ -19,12 +20,14 @@ export function closenessMarks(list) {
 /** Return a function of a song of the list: the order in the list sets the bar, within the range of its word. */
 function barsOf(list) {
   const sorted = [...list].sort((one, other) => other.closeness - one.closeness);
-  const [nearest, farthest] = [sorted[0], sorted.at(-1)];
+  const nearest = sorted[0];
+  const farthest = sorted.at(-1);
   return ({ closeness, closeness_word: word }) => {
     const [least, most] = BARS[word];
     const span = nearest.closeness - farthest.closeness;
     if (span < EQUAL) return most;
-    const [top, bottom] = [BARS[nearest.closeness_word][1], BARS[farthest.closeness_word][0]];
+    const top = BARS[nearest.closeness_word][1];
+    const bottom = BARS[farthest.closeness_word][0];
     const scaled = bottom + ((top - bottom) * (closeness - farthest.closeness)) / span;
     return Math.min(most, Math.max(least, scaled));
   };
