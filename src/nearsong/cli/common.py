@@ -1,6 +1,7 @@
 """Shared by all commands: the library's address, consoles, tables of songs, and number formats."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ import typer
 from nearsong.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions
+    from rich.measure import Measurement
     from rich.table import Table
+    from rich.text import Text
 
     from nearsong.library import Library, LibraryReader, Song
 
@@ -178,6 +181,33 @@ def cell(text: str) -> str:
     from rich.markup import escape
 
     return escape(printable(text))
+
+
+class PathCell:
+    """An untrusted path for a table, folded after its separators; a name that is too long alone is folded, too."""
+
+    def __init__(self, path: str) -> None:
+        self._parts = re.findall(r"[^/\\]*[/\\]|[^/\\]+", printable(path))
+
+    def __rich_measure__(self, console: "Console", options: "ConsoleOptions") -> "Measurement":
+        """Return the width of the longest part, and of all."""
+        from rich.cells import cell_len
+        from rich.measure import Measurement
+
+        widths = [cell_len(part) for part in self._parts]
+        return Measurement(max(widths, default=0), sum(widths)).with_maximum(options.max_width)
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
+        """Yield the lines."""
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        lines = [""]
+        for part in self._parts:
+            if lines[-1] and cell_len(lines[-1] + part) > options.max_width:
+                lines.append("")
+            lines[-1] += part
+        yield Text("\n".join(lines), overflow="fold")
 
 
 def plain_table(*headings: str, right: Sequence[str] = (), uncut: Sequence[str] = ()) -> "Table":

@@ -26,9 +26,7 @@ from nearsong.names import count
 if TYPE_CHECKING:
     from nearsong.library import Recommendation
 
-OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Also write a playlist, such as for-me.m3u8; - prints only the playlist.")
-]
+_OUT_HELP = "Also write a playlist, such as {}; - prints only the playlist."
 
 
 @with_filters()
@@ -39,7 +37,7 @@ def for_(
     include_played: Annotated[bool, typer.Option("--include-played", help="Also songs that they know.")] = False,
     filters: Filters,
     as_json: JsonOption = False,
-    out_file: OutOption = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help=_OUT_HELP.format("for-me.m3u8"))] = None,
     library: LibraryOption = None,
 ) -> None:
     """Recommend songs to a listener, from what they play, like and skip.
@@ -85,7 +83,7 @@ def radio(
     filters: Filters,
     seed: Annotated[int, typer.Option(help="Random seed; another seed gives another radio.")] = 0,
     as_json: JsonOption = False,
-    out_file: OutOption = None,
+    out_file: Annotated[Path | None, typer.Option("--out", help=_OUT_HELP.format("radio.m3u8"))] = None,
     library: LibraryOption = None,
 ) -> None:
     """Print songs as a radio would play them: each follows from the seeds and the songs before.

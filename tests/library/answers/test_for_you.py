@@ -197,6 +197,15 @@ def test_somebody_who_played_nothing_gets_what_everybody_plays_and_is_told(libra
     assert "played most here" in answer.notes[0]
 
 
+def test_plays_of_imported_histories_are_not_said_to_be_plays_here(library, tmp_path):
+    popular = songs_of(library, "metal")[3]
+    (tmp_path / "plays.csv").write_text(f"user,artist,title,plays\nann,{popular.artist},{popular.title},40\n")
+    library.import_listens(tmp_path / "plays.csv")
+    assert "played most in the imported histories" in library.for_you("new", 1).notes[0]
+    play(library, [popular], "ann")
+    assert "played most here" in library.for_you("new", 1).notes[0]
+
+
 def test_where_histories_name_only_artists_somebody_new_gets_songs_of_those_with_most_listeners(library, tmp_path):
     first, second = songs_of(library, "folk")[0].artist, songs_of(library, "metal")[0].artist
     rows = [f"a,{first},20", f"b,{first},20", f"c,{first},20", f"c,{second},20", f"d,{second},20"]

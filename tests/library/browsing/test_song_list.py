@@ -35,6 +35,31 @@ PLAYS = {12: 50.0, 3: 70.5, 1: 50.0}
 BROWSER = Browser(SONGS[::-1], PLAYS)
 
 
+def test_a_list_of_ids_keeps_its_order_unless_another_is_asked_for_and_takes_all_filters():
+    ids = [7, 99, 3, 1, 13]
+    assert [song.id for song in BROWSER.page(among=ids).songs] == [7, 3, 1, 13]
+    assert [song.id for song in BROWSER.page(among=ids, sort="title").songs] == [7, 1, 13, 3]
+    assert [song.id for song in BROWSER.page("bjork", among=iter(ids)).songs] == [3, 13]
+    assert [song.id for song in BROWSER.page(among=ids, genre="Rock").songs] == [7, 1]
+    page = BROWSER.page(among=ids, offset=1, limit=2)
+    assert ([song.id for song in page.songs], page.total) == ([3, 1], 4)
+    assert BROWSER.page("beatels", among=ids).songs == [BROWSER.page("help", among=ids).songs[0]]
+    assert BROWSER.page(among=[]).total == BROWSER.page("help", among=[]).total == 0
+
+
+def test_a_letter_may_be_missing_in_each_of_two_words_and_no_strangers_are_found():
+    names = [
+        ("Britney Spears", "Toxic"),
+        ("Britney Spears", "Oops"),
+        ("The Stars", "Bright"),
+        ("Brittany Sparks", "I"),
+    ]
+    browser = Browser([song(at, *name) for at, name in enumerate(names, 1)])
+    for text in ("britny spears", "britny spars", "brtney spear", "britney speears"):
+        page = browser.page(text)
+        assert ({one.artist for one in page.songs}, page.total) == ({"Britney Spears"}, 2), text
+
+
 def found(text="", **wanted):
     page = BROWSER.page(text, **wanted)
     assert len(page.songs) == min(page.total, wanted.get("limit", 50))

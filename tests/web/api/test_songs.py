@@ -44,6 +44,28 @@ def test_songs_can_be_asked_for_by_artist_album_and_genre(client):
     assert client.get("/api/v1/songs?album=First&artist=Band A0").json()["total"] == 2
 
 
+def test_songs_with_a_heart_are_those_of_the_listener_the_latest_heart_first(trained, client):
+    assert client.get("/api/v1/songs?hearts=true").json()["items"] == []
+    for song in (3, 9, 7):
+        client.put(f"/api/v1/songs/{song}/heart")
+    client.put("/api/v1/songs/5/heart", params={"listener": "anna"})
+
+    def hearted(**parameters):
+        page = client.get("/api/v1/songs", params={"hearts": True, **parameters}).json()
+        return [song["id"] for song in page["items"]]
+
+    assert hearted() == [7, 9, 3]
+    assert hearted(sort="artist") == [s["id"] for s in all_songs(client) if s["id"] in (3, 7, 9)]
+    assert hearted(listener="anna") == [5]
+    assert hearted(listener="nobody") == []
+    assert hearted(search=client.get("/api/v1/songs/9").json()["title"]) == [9]
+    page = client.get("/api/v1/songs?hearts=true&limit=2").json()
+    assert (page["total"], [song["id"] for song in client.get(page["next"]).json()["items"]]) == (3, [3])
+    page = client.get("/api/v1/songs?hearts=true&limit=1&listener=anna").json()
+    assert page["next"] is None
+    assert [song["id"] for song in client.get("/api/v1/home").json()["hearts"]] == [7, 9, 3]
+
+
 def test_what_is_written_nearly_right_is_found_and_marked_so(client):
     page = client.get("/api/v1/songs?search=bnad").json()
     assert page["fuzzy"] is bool(page["items"])

@@ -3,6 +3,7 @@
 import shutil
 from itertools import product
 
+import httpx
 from playwright.sync_api import Page, expect
 
 from browsing import ask, in_turn, open_menu, played, remember, rows, serious, titles, too_wide, until
@@ -79,6 +80,46 @@ def test_the_menu_gives_hearts_and_asks_for_less_like_this(own_server, visit, tm
     page.get_by_role("menuitem", name="Less like this").click()
     expect(page.locator(".toast")).to_contain_text(f"Less like “{second}” from now on.")
     assert told(tmp_path / "library.sqlite") == [(Action.HEART, first), (Action.SKIP, second)]
+
+
+def test_the_chip_hearts_lists_what_has_one_the_newest_first_and_home_leads_there(own_server, visit):
+    page = visit(own_server)
+    expect(rows(page)).to_have_count(50)
+    wanted = titles(rows(page))[:3]
+    for row in (1, 0, 2):
+        rows(page).nth(row).hover()
+        heart(page, row).click()
+        expect(heart(page, row)).to_have_attribute("aria-pressed", "true")
+    until(page, lambda: len(hearts(own_server)) == 3)
+    chip = page.locator("#only-hearts")
+    expect(page.locator(".genre-chips > *").first).to_have_text("Hearts")
+    chip.click()
+    expect(rows(page)).to_have_count(3)
+    newest = [wanted[2], wanted[0], wanted[1]]
+    assert titles(rows(page)) == newest
+    expect(page.get_by_label("Sort by")).to_have_value("hearted")
+    expect(page).to_have_url(f"{own_server}/#/library?hearts=1")
+    page.reload()
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    expect(rows(page)).to_have_count(3)
+    assert titles(rows(page)) == newest
+    page.get_by_label("Sort by").select_option("artist")
+    until(page, lambda: titles(rows(page)) == wanted)
+    chip.click()
+    expect(rows(page)).to_have_count(50)
+    expect(page.get_by_label("Sort by")).to_have_value("artist")
+    page.goto(f"{own_server}/#/")
+    row = page.locator("#home-hearts")
+    expect(row.locator(".tile-name")).to_have_text(newest)
+    row.get_by_role("link", name="Your hearts: show all").click()
+    expect(rows(page)).to_have_count(3)
+    for song in hearts(own_server):
+        httpx.delete(f"{own_server}/api/v1/songs/{song}/heart")
+    page.reload()
+    expect(page.locator("#result-count")).to_contain_text("No songs with a heart.")
+    page.get_by_role("button", name="Show all songs").click()
+    expect(rows(page)).to_have_count(50)
+    expect(chip).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_menu_that_is_opened_before_the_hearts_are_there_gets_them(own_server, visit):

@@ -79,10 +79,15 @@ def test_the_small_map_shows_its_songs(home, visit):
 
 
 @pytest.mark.parametrize(
-    ("has_titles", "title"), [(True, "Played most here"), (False, "By artists that most people here play")]
+    ("has_titles", "is_played", "title"),
+    [
+        (True, False, "Played most in the imported histories"),
+        (True, True, "Played most here"),
+        (False, False, "By artists that most people here play"),
+    ],
 )
 def test_a_newcomer_is_told_whether_songs_or_artists_are_played_most(
-    trained_file, serving, visit, tmp_path, has_titles, title
+    trained_file, serving, visit, tmp_path, has_titles, is_played, title
 ):
     with Library.open(shutil.copy(trained_file, tmp_path / "library.sqlite")) as library:
         library.remove_listens(*(history.id for history in library.listens()))
@@ -90,6 +95,8 @@ def test_a_newcomer_is_told_whether_songs_or_artists_are_played_most(
         rows = [f"ann,{song.artist},{song.title if has_titles else ''},40" for song in songs]
         (tmp_path / "theirs.csv").write_text("\n".join(["user,artist,title,plays", *rows]))
         library.import_listens(tmp_path / "theirs.csv")
+        if is_played:
+            library.play_log.record(songs[0].id, "ann", at=time.time() - 600)
         with serving(library) as address:
             page = visit(address, "#/")
             expect(page.locator("#home-for-you-title")).to_have_text(title)

@@ -275,6 +275,17 @@ def test_a_playlist_plays_in_its_order(made):
     in_turn(made, seen, shown[:2])
 
 
+def test_a_playlist_is_shuffled_and_queued_like_an_album(made):
+    shown = titles(rows(made, LIST))
+    hold_sound(made)
+    made.locator(".result").get_by_role("button", name="Shuffle").click()
+    expect(made.locator("#player-title")).to_be_visible()
+    assert made.locator("#player-title").inner_text() in shown
+    expect(made.locator("#shuffle")).to_have_attribute("aria-pressed", "true")
+    made.get_by_role("button", name="Add to queue").click()
+    expect(made.locator(".toast")).to_contain_text("8 songs added to the queue.")
+
+
 def test_each_filter_of_the_library_has_its_control_on_the_page(visit, served):
     page = visit(served, "#/song/31")
     page.locator(".near-tools .chip").first.wait_for()

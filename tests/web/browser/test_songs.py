@@ -12,6 +12,7 @@ from browsing import PATIENCE, ask, carried, drag_in, ids, in_turn, open_menu, p
 from playing import hold_sound
 
 NEAR, NATIVE = "#near-learned", "#near-native"
+BARS = {"very close": (60, 100), "close": (40, 80), "loose": (20, 55), "far": (10, 30)}  # percent
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,11 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
         )
         assert bars == sorted(bars, reverse=True)
         whole = shown.first.locator(".bar").bounding_box()["width"]
-        assert [bars[0], bars[-1]] == [pytest.approx(whole, abs=1), pytest.approx(0.15 * whole, abs=1)]
+        parts = [100 * bar / whole for bar in bars]
+        words = [near["closeness_word"] for near in songs]
+        assert [parts[0], parts[-1]] == pytest.approx([BARS[words[0]][1], BARS[words[-1]][0]], abs=2)
+        for part, word in zip(parts, words, strict=True):  # a bar never says another thing than its word
+            assert BARS[word][0] - 2 <= part <= BARS[word][1] + 2
     left, right = (page.locator(f"{column}").bounding_box() for column in (NEAR, NATIVE))
     assert left["x"] + left["width"] <= right["x"]
     assert page.locator(".mark-agree").count() > 0
@@ -60,7 +65,7 @@ def test_a_song_shows_both_lists_side_by_side_and_where_listeners_agree(visit, s
     expect(page.locator(".both-legend")).to_have_text(["In both lists"] * 2)  # what the mark means
 
 
-def test_bars_separate_the_songs_of_one_list_and_words_mean_the_same_in_all(visit, served, song):
+def test_words_set_the_range_of_a_bar_and_the_order_in_the_list_its_length(visit, served, song):
     page = visit(served, f"#/song/{song['id']}")
     marks = page.evaluate(
         """async () => {
@@ -77,19 +82,34 @@ def test_bars_separate_the_songs_of_one_list_and_words_mean_the_same_in_all(visi
             ]),
             told([near(0.6, "close"), near(0.6, "close")]),
             told([near(0.3, "loose"), near(0.5, "close"), near(0.45, "loose")]),
+            told([near(0.95, "very close"), near(0.9, "very close"), near(0.75, "very close")]),
+            told([near(0.95, "very close"), near(0.69, "close"), near(0.49, "loose"), near(0.1, "far")]),
+            told([near(0.71, "very close"), near(0.2, "far"), near(0.1, "far")]),
           ];
         }"""
     )
     near = "Nearer than 98% of all pairs of songs; number"
     assert marks == [
         [
-            ["Nearer than 99% of all pairs of songs; number 1 of 4", "close", 100],
-            [f"{near} 2 to 3 of 4", "close", 79],
-            [f"{near} 2 to 3 of 4", "close", 79],
-            ["Number 4 of 4", "close", 15],
+            ["Nearer than 99% of all pairs of songs; number 1 of 4", "close", 80],
+            [f"{near} 2 to 3 of 4", "close", 70],
+            [f"{near} 2 to 3 of 4", "close", 70],
+            ["Number 4 of 4", "close", 40],
         ],
-        [["Number 1 to 2 of 2", "close", 100]] * 2,  # equally near: nothing separates them
-        [["Number 3 of 3", "loose", 15], ["Number 1 of 3", "close", 100], ["Number 2 of 3", "loose", 79]],
+        [["Number 1 to 2 of 2", "close", 80]] * 2,  # equally near: nothing separates them
+        [["Number 3 of 3", "loose", 20], ["Number 1 of 3", "close", 80], ["Number 2 of 3", "loose", 55]],
+        [
+            ["Number 1 of 3", "very close", 100],
+            ["Number 2 of 3", "very close", 90],
+            ["Number 3 of 3", "very close", 60],
+        ],
+        [
+            ["Number 1 of 4", "very close", 100],
+            ["Number 2 of 4", "close", 72],
+            ["Number 3 of 4", "loose", 51],
+            ["Number 4 of 4", "far", 10],
+        ],
+        [["Number 1 of 3", "very close", 100], ["Number 2 of 3", "far", 25], ["Number 3 of 3", "far", 10]],
     ]
 
 
@@ -225,6 +245,9 @@ def test_a_file_outside_the_library_finds_its_own_kind_and_nothing_is_stored(vis
     assert ask(served, "/status")["songs"] == before == 72
     rows(page, NEAR).first.get_by_role("button", name="Why is").click()
     expect(rows(page, NEAR).first.locator(".why-lead")).to_be_visible()
+    expect(page.locator(NATIVE).get_by_role("button", name="Why is")).to_have_count(0)
+    alone = page.get_by_role("region", name="Similar sound").locator("#by-sound-alone")
+    expect(alone).to_have_text("By sound alone: what listeners play has no part in it.")
     page.get_by_role("button", name=f"Play never heard {style}").click()
     played(page, 0.1)
 

@@ -9,6 +9,7 @@ import typer
 
 from nearsong.cli.common import (
     LibraryOption,
+    PathCell,
     cell,
     check_found,
     confirmed,
@@ -105,7 +106,7 @@ def list_(library: LibraryOption = None) -> None:
             cell(history.whose),
             history.format,
             format_date(history.imported),
-            cell(history.name),
+            PathCell(history.name),
         )
     console.print(table)
     _print_matches(matches.report, console)

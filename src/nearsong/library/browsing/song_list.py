@@ -131,7 +131,8 @@ class Browser:
         artist: str = "",
         genre: str = "",
         album: str = "",
-        sort: str = "artist",
+        among: Iterable[int] | None = None,
+        sort: str | None = None,
         offset: int = 0,
         limit: int = 50,
     ) -> Page:
@@ -140,13 +141,14 @@ class Browser:
         Parameters
         ----------
         search : str
-            Words; each must be a prefix of a word of the song. If nothing matches, songs with similar words are
-            returned.
+            Words; each must be a prefix of a word of the song. If nothing matches, similar words do.
         artist, genre, album : str
             Only songs of this artist, genre or album, ignoring case and accents; empty for all.
-        sort : str
-            artist (then album and path), title, year (latest first), plays (most first) or newest (last added
-            first).
+        among : iterable of int, optional
+            Only songs with these ids, each given once; those that the library does not have are left out.
+        sort : str, optional
+            artist (then album and path), title, year (latest first), plays (most first) or newest (last added first).
+            By default the order of ``among``, if it is given, and else artist.
         offset, limit : int
             Index of the first song, and the maximum number of songs.
 
@@ -155,21 +157,23 @@ class Browser:
         InvalidInputError
             If the sort order is unknown or a number is negative.
         """
-        check_choice(sort, "sort", SORTS)
+        check_choice(sort or "artist", "sort", SORTS)
         check_count(offset, "offset", minimum=0)
         check_count(limit, "limit", minimum=0)
         chosen = self._chosen(artist, genre, album)
+        if (only := None if among is None else self._rows_of(among)) is not None:
+            mask = np.isin(np.arange(len(self._songs)), only)
+            chosen = mask if chosen is None else chosen & mask
         words = typed_words(search)[:_MAX_WORDS]
         fuzzy = False
         if words:
             matching = self._words.matching(words)
-            if not matching.any():
-                fuzzy = True
+            if fuzzy := not matching.any():
                 matching = self._words.matching_fuzzily(words)
                 if not matching.any():
                     return self._fuzzy_page(search, chosen, offset, limit)
             chosen = matching if chosen is None else chosen & matching
-        order = self._order(sort)
+        order = self._order(sort or "artist") if sort or only is None else only
         rows = order if chosen is None else order[chosen[order]]
         songs = [self._songs[row] for row in rows[offset : offset + limit].tolist()]
         return Page(songs, len(rows), fuzzy and len(rows) > 0)
@@ -228,6 +232,9 @@ class Browser:
     @cached_property
     def _row_of(self) -> dict[int, int]:
         return {song.id: row for row, song in enumerate(self._songs)}
+
+    def _rows_of(self, ids: Iterable[int]) -> Rows:
+        return np.array([self._row_of[song] for song in ids if song in self._row_of], dtype=np.int64)
 
     def _fuzzy_page(self, search: str, chosen: Mask | None, offset: int, limit: int) -> Page:
         """Return the songs with names most similar to a search text, the best first."""
@@ -339,11 +346,12 @@ class _Words:
 
     def _fuzzy_prefix_ranges(self, word: str) -> list[tuple[int, int]]:
         """Return ranges of the vocabulary with a prefix within one or two edits of a word."""
-        max_edits = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
-        if not max_edits:
+        if len(word) < 4:
             return []
-        prefixes = [other[: len(word)] for other in self.vocabulary]
-        return [(i, i + 1) for i in within_edit_distance(word, prefixes, max_edits)]
+        max_edits = 1 if len(word) < 8 else 2
+        lengths = range(len(word), len(word) + max_edits + 1)  # letters of the word may be missing
+        prefixes = ([other[:length] for other in self.vocabulary] for length in lengths)
+        return [(i, i + 1) for some in prefixes for i in within_edit_distance(word, some, max_edits)]
 
 
 def folded(text: str) -> str:

@@ -68,8 +68,13 @@ def remove_heart(request: Request, service: Shared, song_id: Number, listener: L
 )
 def hearts(service: Shared, listener: Listening) -> list[HeartOut]:
     """Return all songs that a listener likes; those that have been removed, too."""
+    return [HeartOut(song_id=song, time=when) for song, when in hearted_songs(service, listener).items()]
+
+
+def hearted_songs(service: Service, listener: str) -> dict[int, int]:
+    """Return the songs that a listener likes, id -> time, the latest first; those that have been removed, too."""
     found = service.library.reactions.of(listener).hearts
-    return [HeartOut(song_id=song, time=when) for song, when in found.items() if isinstance(song, int)]
+    return {song: when for song, when in found.items() if isinstance(song, int)}
 
 
 @router.put(

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from nearsong.audio.conversion.forms import AudioFormat
 from nearsong.names import readable
+from nearsong.web.api.reactions import Listening, hearted_songs
 from nearsong.web.http.problems import ApiError, responses
 from nearsong.web.json.answers import Json, song_json
 from nearsong.web.json.schemas import GenreOut, SongDetail, SongId, SongPage
@@ -43,27 +44,35 @@ _PICTURE_TYPES = dict.fromkeys(("image/webp", "image/jpeg", "image/png", "image/
     response_model=SongPage,
     response_description="A page of songs.",
     summary="Search songs",
-    responses=responses(409, 422),
+    responses=responses(403, 409, 422),
 )
 def songs(
     service: Shared,
+    listener: Listening,
     search: Annotated[
         str, Query(max_length=300, description="Words, or their beginnings, in artist, title, album or genre.")
     ] = "",
     artist: Word = "",
     album: Word = "",
     genre: Word = "",
-    sort: Literal["artist", "title", "year", "plays", "newest"] = "artist",
+    hearts: Annotated[bool, Query(description="Only songs that the listener gave a heart.")] = False,
+    sort: Annotated[
+        Literal["artist", "title", "year", "plays", "newest"] | None,
+        Query(description="By default artist; of songs with a heart, the latest heart first."),
+    ] = None,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
     """Return the songs that match; if none has all the words, those with the most similar spelling."""
     snapshot = service.snapshot
     fields = {"search": search, "artist": artist, "album": album, "genre": genre}
-    page = snapshot.browser.page(**fields, sort=sort, offset=offset, limit=limit)
+    among = hearted_songs(service, listener) if hearts else None
+    page = snapshot.browser.page(**fields, among=among, sort=sort, offset=offset, limit=limit)
     next_offset = offset + len(page.songs)
-    given = {name: value for name, value in fields.items() if value}
-    query = urlencode({**given, "sort": sort, "offset": next_offset, "limit": limit}, errors="replace")
+    given = {name: value for name, value in {**fields, "sort": sort}.items() if value}
+    if hearts:
+        given |= {"hearts": "true", "listener": listener}
+    query = urlencode({**given, "offset": next_offset, "limit": limit}, errors="replace")
     return Json(
         {
             "items": [song_json(song, snapshot.plays) for song in page.songs],

@@ -114,6 +114,7 @@ class HomeOut(BaseModel):
     played: list[AlbumOut] = Field(description="Albums that the listener played last.")
     added: list[AlbumOut] = Field(description="Albums that were added last.")
     for_you: list[RecommendationOut]
+    hearts: list[SongOut] = Field(description="Songs that the listener gave a heart, the latest first.")
     forgotten: list[SongOut] = Field(description="Loved or played much, but not in the last two months.")
     unplayed: list[RecommendationOut] = Field(
         description="Near what the listener plays, and never played by anybody."

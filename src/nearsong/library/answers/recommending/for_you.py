@@ -21,6 +21,9 @@ SONGS_PER_ARTIST = 3
 """Songs by one artist, unless there are too few others."""
 
 POPULAR_INSTEAD = "Nothing that {} played is known yet, so these are the songs that are played most here."
+POPULAR_IN_HISTORIES_INSTEAD = (
+    "Nothing that {} played is known yet, so these are the songs that are played most in the imported histories."
+)
 POPULAR_ARTISTS_INSTEAD = (
     "Nothing that {} played is known yet, so these are songs by the artists that most people here listen to."
 )
@@ -167,7 +170,8 @@ def _popular(recommender: Recommender, listener: str, n: int, filters: Filters, 
     rows = rows[:n]
     most = float(popularity.max(initial=0.0)) or 1.0
     songs = [Recommendation(recommender.space.songs[row], float(popularity[row] / most)) for row in rows.tolist()]
-    note = POPULAR_INSTEAD if plays[rows].all() else POPULAR_ARTISTS_INSTEAD
+    popular = POPULAR_INSTEAD if recommender.has_recorded_plays() else POPULAR_IN_HISTORIES_INSTEAD
+    note = popular if plays[rows].all() else POPULAR_ARTISTS_INSTEAD
     note = note if songs else NOTHING_YET
     return ForYou(listener, songs, 0, [note.format(_in_words(listener))])
 

@@ -93,6 +93,10 @@ class Recommender:
         is_there[self.recordings[songs]] = True
         return is_there[self.recordings]
 
+    def has_recorded_plays(self) -> bool:
+        """Return whether anything was played here; else all plays are those of imported histories."""
+        return self._store.plays.count() > 0
+
     def artist_listeners(self) -> FloatArray:
         """Return how many listeners the artist of each song has, (n_songs,)."""
         listeners, artists = self._listeners(), self.space.artists

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from nearsong.errors import EmptyLibraryError
-from nearsong.library import Snapshot
-from nearsong.web.api.reactions import Listening
+from nearsong.library import Snapshot, Song
+from nearsong.web.api.reactions import Listening, hearted_songs
 from nearsong.web.http.problems import responses
 from nearsong.web.json.answers import Json, song_json
 from nearsong.web.json.browsing import HomeOut, albums_json
@@ -52,6 +52,7 @@ def home(
             "played": albums_json(snapshot, found.played),
             "added": albums_json(snapshot, found.added),
             "for_you": recommendations_json(found.for_you, plays),
+            "hearts": [song_json(song, plays) for song in _hearted(service, snapshot, found.listener)[:n]],
             "forgotten": [song_json(song, plays) for song in found.forgotten],
             "unplayed": recommendations_json(found.unplayed, plays),
         }
@@ -60,8 +61,12 @@ def home(
 
 def _nothing(listener: str) -> dict[str, Any]:
     """Return the first page of an empty library."""
-    lists = dict.fromkeys(("played", "added", "for_you", "forgotten", "unplayed"), ())
+    lists = dict.fromkeys(("played", "added", "for_you", "hearts", "forgotten", "unplayed"), ())
     return {"listener": listener, "counts": dict.fromkeys(("songs", "albums", "artists"), 0), "queue": None, **lists}
+
+
+def _hearted(service: Service, snapshot: Snapshot, listener: str) -> list[Song]:
+    return [snapshot.song(song) for song in hearted_songs(service, listener) if song in snapshot.space.row_of]
 
 
 def _queue(service: Service, snapshot: Snapshot, listener: str) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 // albumHead({song, title, line, facts, buttons, kind}) -> the head of the page of an album or artist
 // playButtons(songs, {from, radio}) -> play, shuffle, radio, queue and playlist; radio: what startRadio takes
+// addAll(songs): to the end of the queue, and say so
 
 import { button, h } from "../core/dom.js";
 import { count } from "../core/format.js";
@@ -53,7 +54,7 @@ function playlistButton(songs) {
   return node;
 }
 
-function addAll(songs) {
+export function addAll(songs) {
   player.add(songs);
   say(`${count(songs.length, "song")} added to the queue.`);
 }

@@ -1,31 +1,46 @@
-// How close a song is: a word that means the same in every list, and a bar that separates the songs of one list; the
-// calibrated number and the rank on hover.
+// How close a song is: a word that means the same in every list, and a bar in the range of its word that separates
+// the songs of one list; the calibrated number and the rank on hover.
 //
 //   closenessMarks(list) -> nodes for the songs of one list, [{closeness, closeness_word, similarity}] in its order;
-//       similarity may be missing. The nearest song has the whole bar, the farthest one LEAST of it.
+//       similarity may be missing. The bar of the nearest song ends at the top of its word, that of the farthest
+//       one at the bottom.
 //   nearerThan(similarity) -> "nearer than 99.3% of all pairs of songs"
 
 import { h } from "../core/dom.js";
 
-const LEAST = 0.15; // of a bar
+const BARS = { "very close": [60, 100], close: [40, 80], loose: [20, 55], far: [10, 30] }; // percent, least and most
 const EQUAL = 0.0005; // closeness that a float tells apart, but no listener
 
 export function closenessMarks(list) {
   const all = list.map(({ closeness }) => closeness);
-  const most = Math.max(...all);
-  const span = most - Math.min(...all);
-  const part = (closeness) => (span < EQUAL ? 1 : 1 - ((1 - LEAST) * (most - closeness)) / span);
-  return list.map((near) => mark(near, part(near.closeness), rankOf(near.closeness, all)));
+  const percent = barsOf(list);
+  return list.map((near) => mark(near, percent(near), rankOf(near.closeness, all)));
 }
 
-function mark({ closeness_word: word, similarity }, part, rank) {
+/** Return a function of a song of the list: the order in the list sets the bar, within the range of its word. */
+function barsOf(list) {
+  const sorted = [...list].sort((one, other) => other.closeness - one.closeness);
+  const nearest = sorted[0];
+  const farthest = sorted.at(-1);
+  return ({ closeness, closeness_word: word }) => {
+    const [least, most] = BARS[word];
+    const span = nearest.closeness - farthest.closeness;
+    if (span < EQUAL) return most;
+    const top = BARS[nearest.closeness_word][1];
+    const bottom = BARS[farthest.closeness_word][0];
+    const scaled = bottom + ((top - bottom) * (closeness - farthest.closeness)) / span;
+    return Math.min(most, Math.max(least, scaled));
+  };
+}
+
+function mark({ closeness_word: word, similarity }, percent, rank) {
   const number = similarity === undefined ? "" : nearerThan(similarity);
   const words = number ? `${number}; ${rank}` : rank;
   return h(
     "div",
     { class: "closeness", title: words[0].toUpperCase() + words.slice(1) },
     h("span", { class: "closeness-word" }, word, number && h("span", { class: "visually-hidden" }, `, ${number}`)),
-    h("div", { class: "bar", vars: { "--part": `${100 * part}%` }, "aria-hidden": true }, h("span")),
+    h("div", { class: "bar", vars: { "--part": `${percent}%` }, "aria-hidden": true }, h("span")),
   );
 }
 

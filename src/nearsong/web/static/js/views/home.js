@@ -38,7 +38,7 @@ export async function show(root, _params, app) {
     const { songs, albums, artists } = home.counts;
     const parts = [count(songs, "song"), count(albums, "album"), count(artists, "artist"), longTime(status.seconds)];
     lead.textContent = parts.filter(Boolean).join(" · ");
-    fill(box, home, room, signal).catch(report);
+    fill(box, sections(home, status), room, signal).catch(report);
   };
   if (early) load(early);
   replace(root, app.heading("Home", { lead }), scan.node, advice, box);
@@ -60,8 +60,7 @@ const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseco
 const report = (error) => !isAbort(error) && error.name !== "ApiError" && console.error(error);
 
 /** Draw what the window has room for, then the rest of these rows and the other sections, and the map. */
-async function fill(box, home, room, signal) {
-  const all = sections(home);
+async function fill(box, all, room, signal) {
   const seen = all.slice(0, room.sections).map((draw) => draw(room.tiles));
   replace(box, ...seen.map(([node]) => node));
   const below = all.slice(room.sections).map((draw) => () => box.append(draw(Infinity)[0]));
@@ -78,7 +77,7 @@ async function fill(box, home, room, signal) {
 }
 
 /** Functions that draw what has something: draw(n) -> [a section with n tiles, finish() draws the others]. */
-function sections(home) {
+function sections(home, status) {
   const near = home.for_you.map((one) => one.song);
   const fresh = home.unplayed.map((one) => one.song);
   const recommended = [...home.for_you, ...home.unplayed].filter((one) => one.because);
@@ -89,7 +88,8 @@ function sections(home) {
   const all = [
     [home.queue || home.played.length, "continue", "Continue", goOn],
     [home.added.length, "added", "Recently added", albums(home.added), "#/library/albums?sort=newest"],
-    [near.length, "for-you", because.size ? "For you" : popular(near), songs(near), "#/for-you"],
+    [near.length, "for-you", because.size ? "For you" : popular(near, status), songs(near), "#/for-you"],
+    [home.hearts.length, "hearts", "Your hearts", songs(home.hearts), "#/library?hearts=1"],
     [fresh.length, "unplayed", "Never played, close to what you love", songs(fresh)],
     [home.forgotten.length, "forgotten", "Not heard for a while", songs(home.forgotten)],
   ];
@@ -97,8 +97,10 @@ function sections(home) {
 }
 
 /** What songs for a newcomer are; where histories name no titles, nobody knows how often a song was played. */
-const popular = (songs) =>
-  songs.every((song) => song.plays) ? "Played most here" : "By artists that most people here play";
+function popular(songs, { played }) {
+  if (!songs.every((song) => song.plays)) return "By artists that most people here play";
+  return played ? "Played most here" : "Played most in the imported histories";
+}
 
 const reason = (song) => song && `Like ${titleOf(song)}`;
 

@@ -1,5 +1,5 @@
 // The library: search, genres, sorting, and rows that load on scrolling. The address holds the query:
-// #/library?search=...&genre=...&artist=...&sort=...; scroll_memory.js restores the scroll position.
+// #/library?search=...&hearts=1&genre=...&artist=...&sort=...; scroll_memory.js restores the scroll position.
 
 import { get, isAbort, link } from "../core/api.js";
 import { announce, button, h, icon, replace } from "../core/dom.js";
@@ -23,6 +23,7 @@ const SORTS = [
   ["plays", "Most played"],
   ["newest", "Recently added"],
 ];
+const HEARTED = ["hearted", "Newest heart"]; // the first order of the songs with a heart
 const MAX_CHIPS = 12;
 const MAX_PAGE_SONGS = 200; // limit of the API
 const GENRES_MILLISECONDS = 250; // the first rows wait this long for the genres above them, to avoid a layout shift
@@ -39,13 +40,15 @@ export async function show(root, params, app) {
 class LibraryView {
   constructor(root, query, app) {
     Object.assign(this, { root, app, songs: [], total: 0, turn: 0, timer: 0, asking: null });
-    const sort = query.get("sort") || "artist";
+    const hearts = query.get("hearts") ? "1" : "";
+    const sort = query.get("sort");
     this.asked = {
+      hearts,
       search: query.get("search") || "",
       genre: query.get("genre") || "",
       artist: query.get("artist") || "",
       album: query.get("album") || "",
-      sort: SORTS.some(([name]) => name === sort) ? sort : "artist",
+      sort: SORTS.some(([name]) => name === sort) ? sort : usualSort(hearts),
     };
     this.wantsFocus = query.get("focus") === "search";
   }
@@ -91,12 +94,10 @@ class LibraryView {
       search: (search) => this.ask({ search }),
       down: () => this.list.querySelector(".row-play")?.focus(),
     });
-    const order = h(
-      "select",
-      { class: "select", id: "sort", on: { change: () => this.ask({ sort: order.value }) } },
-      SORTS.map(([name, label]) => h("option", { value: name, selected: name === this.asked.sort }, label)),
-    );
-    this.chips = h("div", { class: "genre-chips", role: "group", "aria-label": "Genre", hidden: true });
+    const sort = () => this.ask({ sort: this.order.value });
+    this.order = h("select", { class: "select", id: "sort", on: { change: sort } });
+    this.drawSorts();
+    this.chips = h("div", { class: "genre-chips", role: "group", "aria-label": "Hearts and genres", hidden: true });
     this.syncChips = scrollRow(this.chips);
     this.counter = h("p", { class: "result-count", id: "result-count", role: "status" });
     this.names = h("div");
@@ -122,7 +123,7 @@ class LibraryView {
           "div",
           { class: "library-tools-line" },
           this.search.node,
-          h("div", { class: "sort" }, h("label", { for: "sort" }, "Sort by"), order),
+          h("div", { class: "sort" }, h("label", { for: "sort" }, "Sort by"), this.order),
         ),
         this.chips,
       ),
@@ -143,11 +144,32 @@ class LibraryView {
     replace(this.advice, nextStep(this.app));
   }
 
+  drawSorts() {
+    const { hearts, sort } = this.asked;
+    const sorts = hearts ? [HEARTED, ...SORTS] : SORTS;
+    replace(
+      this.order,
+      sorts.map(([name, label]) => h("option", { value: name, selected: name === sort }, label)),
+    );
+  }
+
+  askHearts(hearts) {
+    this.ask({ hearts, sort: usualSort(hearts) });
+    this.drawSorts();
+  }
+
+  /** The parameters of GET /songs. */
+  parameters() {
+    const { sort } = this.asked;
+    return { ...this.asked, sort: sort === HEARTED[0] ? "" : sort }; // where hearts are asked for it is the default
+  }
+
   ask(change) {
     if (Object.entries(change).every(([name, value]) => this.asked[name] === value)) return;
     Object.assign(this.asked, change);
+    const usual = usualSort(this.asked.hearts);
     const query = new URLSearchParams(
-      Object.entries(this.asked).filter(([name, value]) => value && !(name === "sort" && value === "artist")),
+      Object.entries(this.asked).filter(([name, value]) => value && !(name === "sort" && value === usual)),
     );
     replaceAddress(`#/library${query.size ? `?${query}` : ""}`); // for reload and back
     this.drawChips();
@@ -156,7 +178,9 @@ class LibraryView {
 
   askAll() {
     this.search.clear();
-    this.ask({ search: "", genre: "", artist: "", album: "" });
+    const sort = this.asked.hearts ? usualSort("") : this.asked.sort;
+    this.ask({ search: "", hearts: "", genre: "", artist: "", album: "", sort });
+    this.drawSorts();
     this.search.focus();
   }
 
@@ -166,7 +190,7 @@ class LibraryView {
     const { signal } = this.asking;
     const mine = (this.turn += 1);
     try {
-      const asked = { ...this.asked, offset: 0, limit: Math.max(PAGE_SONGS, kept?.songs || 0) };
+      const asked = { ...this.parameters(), offset: 0, limit: Math.max(PAGE_SONGS, kept?.songs || 0) };
       const [page, exact] = await Promise.all([get("/songs", asked, { signal }), namesFound(asked.search, signal)]);
       const names = exact || (page.fuzzy ? namesOf(page.items) : null);
       await this.settled;
@@ -194,7 +218,7 @@ class LibraryView {
     try {
       const page = await get(
         "/songs",
-        { ...this.asked, offset: before, limit: PAGE_SONGS },
+        { ...this.parameters(), offset: before, limit: PAGE_SONGS },
         { signal: this.asking.signal },
       );
       if (mine !== this.turn) return;
@@ -225,7 +249,7 @@ class LibraryView {
 
   /** Loads the next page of the current query. */
   goesOn() {
-    const asked = { ...this.asked };
+    const asked = this.parameters();
     let offset = this.songs.length;
     return async () => {
       const { items } = await get("/songs", { ...asked, offset, limit: PAGE_SONGS });
@@ -235,7 +259,7 @@ class LibraryView {
   }
 
   say(page) {
-    const { search, genre, artist, album } = this.asked;
+    const { search, hearts, genre, artist, album } = this.asked;
     const drop = (what, value) =>
       value &&
       h(
@@ -250,14 +274,14 @@ class LibraryView {
         h("span", { class: "ellipsis" }, value),
         icon("close"),
       );
-    const asked = search || genre || artist || album;
+    const asked = search || hearts || genre || artist || album;
     if (!page.total) {
       replace(
         this.counter,
         h(
           "span",
           { class: "cluster" },
-          search ? `No songs match “${search}”.` : "No songs.",
+          search ? `No songs match “${search}”.` : hearts ? "No songs with a heart." : "No songs.",
           drop("artist", artist),
           drop("album", album),
           drop("genre", genre),
@@ -300,16 +324,17 @@ class LibraryView {
 
   drawChips() {
     const { genres } = this;
-    if (genres.length < 2) return void (this.chips.hidden = true);
-    const { genre: chosen, search, artist, album } = this.asked;
-    const isAll = !(search || artist || album); // the numbers are those of the whole library
-    const shown = JSON.stringify([genres, chosen, isAll]);
+    const withHearts = this.app.status.records_plays || this.asked.hearts;
+    if (genres.length < 2 && !withHearts) return void (this.chips.hidden = true);
+    const { hearts, genre: chosen, search, artist, album } = this.asked;
+    const isAll = !(search || hearts || artist || album); // the numbers are those of the whole library
+    const shown = JSON.stringify([genres, chosen, hearts, isAll]);
     if (shown === this.shownChips) return; // they may be about to be pressed
     this.shownChips = shown;
-    const first = genres.slice(0, MAX_CHIPS);
+    const first = genres.length < 2 ? [] : genres.slice(0, MAX_CHIPS);
     if (chosen && !first.some((genre) => genre.name === chosen))
       first.push(genres.find((genre) => genre.name === chosen) || { name: chosen, songs: 0 });
-    const rest = genres.filter((genre) => !first.includes(genre));
+    const rest = genres.length < 2 ? [] : genres.filter((genre) => !first.includes(genre));
     const chip = (genre) =>
       h(
         "button",
@@ -322,6 +347,20 @@ class LibraryView {
         genre.name,
         isAll && h("span", { class: "number" }, number(genre.songs)),
       );
+    const onlyHearts =
+      withHearts &&
+      h(
+        "button",
+        {
+          class: "chip",
+          type: "button",
+          id: "only-hearts",
+          "aria-pressed": Boolean(hearts),
+          on: { click: () => this.askHearts(hearts ? "" : "1") },
+        },
+        icon("heart"),
+        "Hearts",
+      );
     const choose = (event) => this.ask({ genre: event.target.value });
     const others =
       rest.length > 0 &&
@@ -333,10 +372,12 @@ class LibraryView {
       );
     const focused = this.chips.contains(document.activeElement) ? document.activeElement.textContent : null;
     const scrolled = this.chips.scrollLeft;
-    replace(this.chips, first.map(chip), others);
+    replace(this.chips, onlyHearts, first.map(chip), others);
     this.chips.hidden = false;
     this.chips.scrollLeft = scrolled;
     if (focused) [...this.chips.children].find((one) => one.textContent === focused)?.focus();
     this.syncChips();
   }
 }
+
+const usualSort = (hearts) => (hearts ? HEARTED[0] : SORTS[0][0]);

@@ -1,6 +1,7 @@
 // Playlists: the saved ones, the settings of a new one, and its songs.
 
 import { del, download, get, isAbort, post, put } from "../core/api.js";
+import { addAll } from "../albums/head.js";
 import { announce, button, h, icon, iconButton, replace } from "../core/dom.js";
 import { brief, count, longTime, number } from "../core/format.js";
 import { draft } from "./playlists/draft.js";
@@ -295,6 +296,16 @@ function resultBox(view) {
     id: "play-all",
     icon: "play",
   });
+  const mix = button("Shuffle", () => player.play(draft.state.songs, { shuffle: true, from: from() }), {
+    id: "shuffle-all",
+    class: "button quiet",
+    icon: "shuffle",
+  });
+  const queue = button("Add to queue", () => addAll(draft.state.songs), {
+    id: "queue-all",
+    class: "button quiet",
+    icon: "queue",
+  });
   const radio = button("Radio", () => startRadio({ songs: draft.state.songs, label: from().label }), {
     id: "playlist-radio",
     class: "button quiet",
@@ -325,7 +336,7 @@ function resultBox(view) {
     "div",
     { class: "result-full" },
     h("div", { class: "result-head" }, name, h("div", { class: "cluster" }, facts, state)),
-    h("div", { class: "cluster result-actions" }, play, radio, keep, out, back, gone),
+    h("div", { class: "cluster result-actions" }, play, mix, queue, radio, keep, out, back, gone),
     notes,
     rows.node,
   );
@@ -344,7 +355,7 @@ function resultBox(view) {
     state.className = dirty ? "mark accent" : "mark good";
     replace(state, !dirty && icon("check"), dirty ? (saved ? "Unsaved changes" : "Unsaved") : "Saved");
     keep.disabled = !dirty || !there;
-    play.disabled = radio.disabled = out.disabled = !there;
+    for (const one of [play, mix, queue, radio, out]) one.disabled = !there;
     back.hidden = !draft.canUndo;
     back.title = `Undo: ${draft.undoWords}`;
     gone.hidden = !saved;

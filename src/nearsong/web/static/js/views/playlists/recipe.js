@@ -42,7 +42,7 @@ export function recipe({ make, shuffle, filters, signal, hasDial }) {
     icon("playlist"),
     "Create playlist",
   );
-  const again = button("Shuffle", shuffle, { id: "shuffle-again", class: "button quiet", icon: "shuffle" });
+  const again = button("Other songs", shuffle, { id: "shuffle-again", class: "button quiet", icon: "shuffle" });
   const hint = h("p", { class: "muted small-text" });
   const node = h(
     "form",

@@ -19,9 +19,11 @@ const NAMES = {
   native: { title: "Similar sound", short: "Sound", icon: "wave" },
 };
 
+const BY_SOUND_ALONE = "By sound alone: what listeners play has no part in it.";
+
 export function neighbours({ learned, native, query, whyOf, lesson }) {
   if (!learned)
-    return h("div", { class: "columns columns-one" }, column("native", native, new Set(), query, whyOf), lesson());
+    return h("div", { class: "columns columns-one" }, column("native", native, null, query, whyOf), lesson());
   const inBoth = both(learned, native);
   const columns = h(
     "div",
@@ -60,7 +62,9 @@ function both(learned, native) {
   return new Set(native.map((near) => near.song.id).filter((id) => ids.has(id)));
 }
 
-function column(kind, list, inBoth, query, whyOf) {
+function column(kind, list, twins, query, whyOf) {
+  const inTwo = twins !== null;
+  const inBoth = twins ?? new Set();
   const songs = list.map((near) => near.song);
   const id = `near-${kind}`;
   const reasons = list.every((near) => whyOf(near)) ? whyOf : () => null; // for all rows of a column, or for none
@@ -82,6 +86,10 @@ function column(kind, list, inBoth, query, whyOf) {
       songs.length > 1 &&
         iconButton("play", `Play all: ${NAMES[kind].title}`, () => player.play(songs), { title: "Play all" }),
     ),
+    inTwo &&
+      kind === "native" &&
+      reasons !== whyOf &&
+      h("p", { class: "muted small-text", id: "by-sound-alone" }, BY_SOUND_ALONE),
     songs.length ? rows : h("p", { class: "muted" }, "No songs match. Remove a filter, or add more music."),
     inBoth.size > 0 &&
       h("p", { class: "both-legend muted small-text", "aria-hidden": true }, icon("both"), "In both lists"),
