@@ -30,13 +30,11 @@
 
 import { isUp, whenUp } from "../core/api.js";
 import { BriefWait } from "../core/brief_wait.js";
-import { apart, titleOf } from "../core/format.js";
 import { preferences } from "../core/preferences.js";
-import { say } from "../core/toasts.js";
+import { Failures } from "../songs/failures.js";
 import { Engine } from "./engine.js";
 import { Order, REPEATS } from "./order.js";
 
-const MAX_FAILURES = 5; // in a row before playback stops
 const RESTART_SECONDS = 3; // "previous" goes to the start of the song after so much of it
 
 const listOf = (songs) => (Array.isArray(songs) ? songs : [songs]);
@@ -46,8 +44,7 @@ class Player extends EventTarget {
   #engine = new Engine();
   #order = new Order();
   #leaving = new BriefWait(); // for the choice of the next song
-  #failures = 0;
-  #hush = () => {}; // closes the last error message
+  #failures = new Failures();
   #more = null; // loads the rest of a long list
   #filling = null; // {more, done}: it is being loaded
   #stopAfter = false;
@@ -64,7 +61,7 @@ class Player extends EventTarget {
     takePreferences();
     preferences.addEventListener("change", takePreferences);
     engine.addEventListener("state", () => {
-      if (engine.playing && engine.deck.position > 0) this.#failures = 0;
+      if (engine.playing && engine.deck.position > 0) this.#failures.end();
       this.#tell();
     });
     engine.addEventListener("time", () => this.dispatchEvent(new Event("time")));
@@ -157,7 +154,7 @@ class Player extends EventTarget {
     this.#replace();
     if (shuffle !== undefined) this.#order.shuffle = shuffle;
     this.#order.set(songs, start ?? 0, { pinned: start !== undefined || !shuffle });
-    this.#failures = 0;
+    this.#failures.end();
     this.#more = more;
     this.from = typeof from === "string" ? { label: from } : from;
     this.#load(this.index);
@@ -165,7 +162,7 @@ class Player extends EventTarget {
 
   playNow(song) {
     this.#order.insert([song], this.index + 1);
-    this.#failures = 0;
+    this.#failures.end();
     this.#load(this.index + 1);
   }
 
@@ -227,7 +224,7 @@ class Player extends EventTarget {
   toggle() {
     if (!this.current) return;
     if (this.leaving) return this.pause();
-    if (!this.#engine.wanted) this.#failures = 0;
+    if (!this.#engine.wanted) this.#failures.end();
     if (this.#engine.deck.audio.paused) this.#engine.start();
     else this.pause();
   }
@@ -291,6 +288,7 @@ class Player extends EventTarget {
 
   #load(index) {
     this.#leaving.cancel();
+    this.#failures.begin();
     this.#order.index = index;
     this.#engine.play(this.current);
     this.#tell();
@@ -356,14 +354,8 @@ class Player extends EventTarget {
     if (!song || !deck.audio.error || !this.#engine.wanted) return;
     if (!song.src && !(await isUp())) return this.#waitFor(song, at);
     if (song !== this.current || !this.#engine.wanted) return; // the user did something else meanwhile
-    this.#failures += 1;
-    const more = this.index + 1 < this.queue.length && this.#failures < MAX_FAILURES;
-    const reason = song.src ? "the browser does not support its format." : "the file is missing or cannot be read.";
-    const enough = `${MAX_FAILURES} songs in a row cannot be played. Check that the music files are available.`;
-    this.#hush(); // one message at a time
-    const one = `“${apart(titleOf(song))}” cannot be played: ${reason}${more ? " Skipping to the next song." : ""}`;
-    this.#hush = say(this.#failures >= MAX_FAILURES ? enough : one, { kind: "bad" });
-    if (more) this.#load(this.index + 1);
+    if (this.#failures.isFirst(song)) return this.#resume(at);
+    if (this.#failures.tell(song, { more: this.index + 1 < this.queue.length })) this.#load(this.index + 1);
     else this.pause();
     this.#tell();
   }
@@ -374,10 +366,13 @@ class Player extends EventTarget {
     this.pause();
     this.#tell();
     whenUp(() => {
-      if (song !== this.current || this.#engine.wanted) return;
-      this.#engine.start();
-      this.#engine.seek(at);
+      if (song === this.current && !this.#engine.wanted) this.#resume(at);
     });
+  }
+
+  #resume(at) {
+    this.#engine.start();
+    this.#engine.seek(at);
   }
 
   #send(name, detail) {
