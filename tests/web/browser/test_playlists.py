@@ -282,6 +282,8 @@ def test_a_playlist_is_shuffled_and_queued_like_an_album(made):
     expect(made.locator("#player-title")).to_be_visible()
     assert made.locator("#player-title").inner_text() in shown
     expect(made.locator("#shuffle")).to_have_attribute("aria-pressed", "true")
+    heights = made.locator(".result-actions > :visible").evaluate_all("all => all.map((one) => one.offsetTop)")
+    assert max(heights) - min(heights) < 30  # one line: the songs begin soon
     made.get_by_role("button", name="Add to queue").click()
     expect(made.locator(".toast")).to_contain_text("8 songs added to the queue.")
 

@@ -301,10 +301,9 @@ function resultBox(view) {
     class: "button quiet",
     icon: "shuffle",
   });
-  const queue = button("Add to queue", () => addAll(draft.state.songs), {
+  const queue = iconButton("queue", "Add to queue", () => addAll(draft.state.songs), {
     id: "queue-all",
-    class: "button quiet",
-    icon: "queue",
+    title: "Add to queue",
   });
   const radio = button("Radio", () => startRadio({ songs: draft.state.songs, label: from().label }), {
     id: "playlist-radio",
@@ -336,7 +335,7 @@ function resultBox(view) {
     "div",
     { class: "result-full" },
     h("div", { class: "result-head" }, name, h("div", { class: "cluster" }, facts, state)),
-    h("div", { class: "cluster result-actions" }, play, mix, queue, radio, keep, out, back, gone),
+    h("div", { class: "cluster result-actions" }, play, mix, radio, keep, out, queue, back, gone),
     notes,
     rows.node,
   );
