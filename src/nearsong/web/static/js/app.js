@@ -9,7 +9,7 @@
 
 import { forgetFirst, get, health, isAbort, link, signOut } from "./core/api.js";
 import { button, h, icon, replace } from "./core/dom.js";
-import { nextPaint, whenIdle } from "./core/idle.js";
+import { nextPaint, styled, whenIdle } from "./core/idle.js";
 import { startDrop } from "./widgets/drop.js";
 import { showHelp, startKeys } from "./core/keys.js";
 import { openMenu } from "./widgets/menu.js";
@@ -121,7 +121,7 @@ async function route() {
   const before = root.firstElementChild;
   const waits = setTimeout(() => wait(before), WAIT_MILLISECONDS);
   try {
-    const view = await load(found.name);
+    const [view] = await Promise.all([load(found.name), styled()]);
     if (signal.aborted) return;
     scrollTo(0, 0);
     const clean = await view.show(root, found.params, app);

@@ -2,6 +2,7 @@
 //
 //   whenIdle(run)      runs soon, at the latest after MAX_MILLISECONDS
 //   nextPaint() -> promise: what was drawn can be seen; a hidden page is never painted, and does not wait for it
+//   styled() -> promise: the style sheets are there, so that what is measured is what will be seen
 
 const MAX_MILLISECONDS = 500;
 const HIDDEN_MILLISECONDS = 250;
@@ -16,3 +17,15 @@ export const nextPaint = () =>
     new Promise((done) => requestAnimationFrame(() => setTimeout(done))),
     new Promise((done) => setTimeout(done, HIDDEN_MILLISECONDS)),
   ]);
+
+const once = (what, ...names) =>
+  new Promise((done) => {
+    for (const name of names) what.addEventListener(name, done, { once: true });
+  });
+
+/** A script that loads on its own may run before them. */
+export async function styled() {
+  const missing = [...document.querySelectorAll("link[rel=stylesheet]")].filter((one) => !one.sheet);
+  if (!missing.length || document.readyState === "complete") return;
+  await Promise.race([Promise.all(missing.map((one) => once(one, "load", "error"))), once(window, "load")]);
+}
