@@ -24,7 +24,7 @@ FailureAction=exit-force
 [Service]
 Type=oneshot
 TimeoutStartSec=infinity
-ExecStart=/usr/local/lib/nearsong/bin/python /opt/ask_service.py
+ExecStart=/usr/local/lib/nearsong/bin/python /usr/local/lib/nearsong/ask_service.py
 StandardOutput=append:/{REPORT}
 StandardError=append:/{REPORT}
 """
@@ -39,7 +39,7 @@ def try_unit(root: Path, token: str) -> str:
     units = root / "etc/systemd/system"
     shutil.copy(FOLDER / "nearsong.service", units)
     (units / f"{CGROUP}.service").write_text(CHECK_UNIT)
-    shutil.copy(FOLDER / "ask_service.py", root / "opt")
+    shutil.copy(FOLDER / "ask_service.py", root / "usr/local/lib/nearsong")
     options = root / "etc/nearsong"
     options.mkdir(exist_ok=True)
     (options / "nearsong.toml").write_text(
