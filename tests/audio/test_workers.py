@@ -265,3 +265,34 @@ def test_ctrl_c_while_a_thread_starts_the_workers_is_for_their_parent_alone():
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, start_new_session=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+ENDED_WHILE_STARTING = """
+import multiprocessing, sys
+from _multiprocessing import SemLock
+from nearsong.audio import load_frames
+from nearsong.audio.workers import AudioWorkers
+
+class OfAClosedPool:
+    def __reduce__(self):
+        return SemLock._rebuild, (0, 1, 1, "/a-lock-that-was-removed")
+
+class Unreadable:
+    def __reduce__(self):
+        return int, ("no number",)
+
+with AudioWorkers(load_frames) as workers:
+    workers.warm()  # starts the fork server
+    process = multiprocessing.get_context("forkserver").Process(target=print, args=(globals()[sys.argv[1]](),))
+    process.start()
+    process.join()
+    sys.exit(process.exitcode)
+"""
+
+
+@pytest.mark.parametrize(("argument", "said"), [("OfAClosedPool", ""), ("Unreadable", "no number")])
+def test_a_process_whose_pool_is_closed_while_it_starts_says_nothing(argument, said):
+    script = [sys.executable, "-c", ENDED_WHILE_STARTING, argument]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert (said in done.stderr) if said else (done.stderr == "")

@@ -269,7 +269,7 @@ def _process_context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers"])
+    context.set_forkserver_preload(["nearsong.audio.frames", "nearsong.audio.workers", "nearsong.audio.fork_server"])
     resource_tracker.ensure_running()  # the server would start it, and it unblocks Ctrl-C for its thread
     with _interrupts_ignored():  # Ctrl-C is for this process; the server and its children inherit that they ignore it
         forkserver.ensure_running()

@@ -19,4 +19,4 @@ def test_songs_whose_files_are_missing_are_removed_and_others_stay(tmp_path):
         assert (job.state, job.title) == ("done", "Removal of missing songs"), job.error
         assert job.words == "1 missing song removed."
         assert job.result == {"removed": 1, "missing": 0, "songs": len(others)}
-        assert sorted(song.path for song in library.songs()) == others
+        assert sorted(song.path for song in library.snapshot(now=True).space.songs) == others

@@ -1,0 +1,17 @@
+"""Loaded by the fork server alone: a process whose pool is closed while it starts ends without a word.
+
+A pool removes its locks before it ends its processes, and one that is just starting would print that it cannot find
+them.
+"""
+
+import sys
+from types import TracebackType
+
+
+def _say_unless_closed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    is_gone = isinstance(error, EOFError) or (isinstance(error, FileNotFoundError) and error.filename is None)
+    if not is_gone:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _say_unless_closed
