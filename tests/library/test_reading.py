@@ -1,5 +1,6 @@
 """Facts that are read without SQLAlchemy are those of the complete library."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -10,6 +11,9 @@ from library_store import mark_missing, put_file, store_of
 from nearsong.errors import DatabaseError, LibraryError, NearsongError, NoSuchSongError, UnclearSongError
 from nearsong.library import Filters, Library, LibraryReader
 from nearsong.library.listeners.matches import stored
+from nearsong.library.models.lifecycle import add_model
+from nearsong.library.neighbours import name_forms
+from nearsong.library.store.light import file as light_file
 from nearsong.library.store.light.file import FORMAT as LIGHT_FORMAT
 from nearsong.library.store.light.file import LightFile
 from nearsong.library.store.light.store import LightStore, open_to_read
@@ -163,8 +167,11 @@ def outcome(look, text):
         return type(error), str(error), getattr(error, "suggestions", None)
 
 
-def test_a_text_names_what_it_names_in_the_complete_library(file, tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_text_names_what_it_names_in_the_complete_library(file, tmp_path, monkeypatch, is_kept):
     monkeypatch.chdir(tmp_path)
+    if is_kept:
+        keep_forms(file, monkeypatch)
     for name in ("4", "7"):  # files in the folder: only an id of a song that can be compared goes before them
         (tmp_path / name).write_bytes(b"no music")
     with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
@@ -177,6 +184,68 @@ def test_a_text_names_what_it_names_in_the_complete_library(file, tmp_path, monk
             )
             assert light == complete, text
         assert reader.song("4") == reader.seeds("4") == "4"
+
+
+def keep_forms(file, monkeypatch):
+    """Look for what is not there, so that the forms in which names are compared are kept in the library."""
+    monkeypatch.setattr(name_forms, "MIN_STORED", 1)
+    assert forms_of(file) is None
+    with LibraryReader.open(file) as reader, pytest.raises(UnclearSongError):
+        reader.song("xqzwv")
+    assert forms_of(file) is not None
+
+
+def forms_of(file):
+    with closing(open_to_read(file)) as store:
+        return name_forms.stored_forms(store, store.models.active)
+
+
+def write_forms(library, change):
+    with store_of(library) as store, store.writing() as connection:
+        store.models.set(connection, name_forms.FORMS, change(store.models.setting(name_forms.FORMS)))
+
+
+def use_another_model(library):
+    with store_of(library) as store:
+        (native,) = store.models.rows()
+        add_model(store, library.load_model(), native.encoder_ids, "learned", {})
+
+
+FORM_CHANGES = {
+    "song": lambda library: mark_missing(library, [library.songs()[0].id]),
+    "model": lambda library: use_another_model(library),
+    "other nearsong": lambda library: write_forms(library, lambda text: text.replace('["', '["0.0.1 ', 1)),
+    "no JSON": lambda library: write_forms(library, lambda text: text[:-9]),
+    "a column less": lambda library: write_forms(library, lambda text: json.dumps(json.loads(text)[:-1])),
+    "a row less": lambda library: write_forms(library, lambda text: text.replace("1\\n", "", 1)),
+    "no numbers": lambda library: write_forms(library, lambda text: text.replace(' "1\\n', ' "one\\n', 1)),
+}
+
+
+@pytest.mark.parametrize("change", FORM_CHANGES)
+def test_forms_of_names_are_made_again_after_each_change(file, monkeypatch, change):
+    keep_forms(file, monkeypatch)
+    with Library.open(file, create=False) as library:
+        FORM_CHANGES[change](library)
+        names = [song.name for song in library.snapshot(now=True).space.songs]
+        assert forms_of(file) is None
+        with LibraryReader.open(file) as reader:
+            assert [reader.song(name) for name in names] == [song.id for song in library.songs()]
+            assert outcome(reader.song, "Jaz Bnd 1") == outcome(library.find, "Jaz Bnd 1")
+    assert len(forms_of(file).ids) == len(names)
+
+
+def test_forms_of_few_names_and_in_a_library_that_cannot_be_written_to_are_not_kept(file, monkeypatch):
+    with LibraryReader.open(file) as reader, pytest.raises(UnclearSongError):
+        reader.song("xqzwv")
+    assert forms_of(file) is None
+    monkeypatch.setattr(name_forms, "MIN_STORED", 1)
+    monkeypatch.setattr(light_file, "KEEP_SECONDS", 0)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, LibraryReader.open(file) as reader:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UnclearSongError, match="no match for 'xqzwv'"):
+            reader.song("xqzwv")
+    assert forms_of(file) is None
 
 
 def name_and_ids(seeds):

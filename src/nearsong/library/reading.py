@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from nearsong.caching import cached_property
+from nearsong.errors import UnclearSongError
 from nearsong.library.store.light.records import check_histories
 from nearsong.library.store.light.store import LightStore, open_to_read
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from nearsong.library.neighbours.named_songs import NamedSongs, StoredNames
     from nearsong.library.status import Status
     from nearsong.library.store import History, ModelRow, Store
+
+Found = TypeVar("Found")
 
 
 class LibraryReader:
@@ -85,14 +88,14 @@ class LibraryReader:
         """
         from nearsong.library.neighbours.named_songs import song_named
 
-        found = None if self._names is None else song_named(self._names, text)
+        found = None if self._names is None else _looked_up(song_named, self._names, text)
         return text if found is None else found
 
     def seeds(self, text: str) -> NamedSongs | str:
         """Return the song, or the songs of the artist or album, that a text names; the text as :meth:`song` does."""
         from nearsong.library.neighbours.named_songs import songs_named
 
-        found = None if self._names is None else songs_named(self._names, text)
+        found = None if self._names is None else _looked_up(songs_named, self._names, text)
         return text if found is None else found
 
     @cached_property
@@ -124,3 +127,11 @@ class LibraryReader:
     def has_listens(self) -> bool:
         """Return whether anything was imported or recorded; True if only the complete store can tell."""
         return not isinstance(self._store, LightStore) or self._store.has_listens()
+
+
+def _looked_up(look: Callable[[StoredNames, str], Found], names: StoredNames, text: str) -> Found:
+    try:
+        return look(names, text)
+    except UnclearSongError:  # after a look at all names, which the next search need not make again
+        names.keep()
+        raise

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Callable, Container
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nearsong.caching import cached_property
 from nearsong.errors import NoSuchSongError, UnclearSongError
+from nearsong.library.neighbours.name_forms import NameForms, StoredRows, keep_forms, stored_forms
 from nearsong.library.neighbours.song_finder import SongFinder, id_in
 
 if TYPE_CHECKING:
@@ -44,11 +46,22 @@ class StoredNames:
         self._store, self._model_id = store, model_id
         self.row_of = _Ids(partial(store.songs.is_comparable, model_id))
         self.missing = _Ids(store.songs.is_missing)
+        self._forms: NameForms | None = None
 
     @cached_property
     def finder(self) -> SongFinder:
         """Finds the songs by their names."""
-        return SongFinder.of_rows(self._store.songs.names(self._model_id))
+        stored = stored_forms(self._store, self._model_id)
+        if stored is not None:
+            return SongFinder.of_rows(StoredRows(self._store, stored.ids), stored)
+        rows = sorted(self._store.songs.names(self._model_id), key=itemgetter(0))
+        self._forms = NameForms.of_rows(rows)
+        return SongFinder.of_rows(rows, self._forms)
+
+    def keep(self) -> None:
+        """Keep in the library what was made of the names for a search that has looked at all of them."""
+        if self._forms is not None:
+            keep_forms(self._store, self._model_id, self._forms)
 
 
 class _Ids(Container[int]):

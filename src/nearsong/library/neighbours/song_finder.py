@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -14,7 +14,8 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from nearsong.errors import UnclearSongError
-from nearsong.library.neighbours.name_rows import NAME_COLUMNS, NameRow, RowsOfKeys, SongsOfRows, grouped
+from nearsong.library.neighbours.name_forms import NameForms, sorted_words
+from nearsong.library.neighbours.name_rows import NameRow, RowsOfKeys, SongsOfRows
 from nearsong.library.records import Song
 from nearsong.names import artist_key, primary_artist, title_key
 
@@ -63,16 +64,22 @@ class SongFinder:
 
     def __init__(self, songs: Sequence[Song]) -> None:
         self._songs: Sequence[Song] = sorted(songs, key=lambda song: song.id)
-        self._is_file_asked = False
-        self._column: Callable[[str], list[Any]] = lambda field: list(map(attrgetter(field), self._songs))
+        self._forms = NameForms(lambda field: list(map(attrgetter(field), self._songs)))
 
     @classmethod
-    def of_rows(cls, rows: Sequence[NameRow]) -> "SongFinder":
-        """Return a finder that makes a song of a row only where it is found, which is quicker for one search."""
+    def of_rows(cls, rows: Sequence[NameRow], forms: NameForms | None = None) -> "SongFinder":
+        """Return a finder that makes a song of a row only where it is found, which is quicker for one search.
+
+        Parameters
+        ----------
+        rows : sequence of NameRow
+            By increasing id.
+        forms : NameForms, optional
+            Of these rows; by default they are made of them.
+        """
         finder = cls(())
-        ordered = sorted(rows, key=itemgetter(0))
-        finder._songs = SongsOfRows(ordered)
-        finder._column = lambda field: list(map(itemgetter(NAME_COLUMNS.index(field)), ordered))
+        finder._songs = SongsOfRows(rows)
+        finder._forms = NameForms.of_rows(rows) if forms is None else forms
         return finder
 
     def find(self, text: str) -> Song:
@@ -128,16 +135,12 @@ class SongFinder:
 
     @cached_property
     def _row_of_id(self) -> dict[int, int]:
-        return {id: row for row, id in enumerate(self._column("id"))}
-
-    @cached_property
-    def _by_file_name(self) -> dict[str, list[int]]:
-        return grouped(map(os.path.basename, self._column("path")))
+        return {id: row for row, id in enumerate(self._forms.ids)}
 
     def _at_path(self, text: str) -> list[int]:
         """Return the songs whose path equals the text or ends with it."""
         path = PurePath(os.path.expanduser(text) if text.startswith("~/") else text)
-        named = self._with_file_name(path.name)
+        named = self._forms.with_file_name(path.name)
         if not named:
             return []
         absolute = os.path.abspath(path)
@@ -145,50 +148,28 @@ class SongFinder:
         tail = tuple(part for part in path.parts if part not in (".", ".."))
         return exact or [row for row in named if PurePath(self._songs[row].path).parts[-len(tail) :] == tail]
 
-    def _with_file_name(self, name: str) -> list[int]:
-        """Return the songs whose file has a name; the first time by looking at all paths."""
-        if self._is_file_asked:
-            return self._by_file_name.get(name, [])
-        self._is_file_asked = True
-        paths = self._column("path")
-        return [row for row, path in enumerate(paths) if path.endswith(name) and os.path.basename(path) == name]
-
     # ---- names
 
     @cached_property
-    def _artists(self) -> list[str]:
-        """The normalised artist of each song."""
-        artists = self._column("artist")
-        known = {artist: artist_key(primary_artist(artist)) for artist in set(artists)}
-        return [known[artist] for artist in artists]
-
-    @cached_property
-    def _titles(self) -> list[str]:
-        """The normalised title of each song."""
-        return list(map(title_key, self._column("title")))
-
-    @cached_property
     def _by_artist(self) -> RowsOfKeys:
-        return RowsOfKeys(self._artists)
+        return RowsOfKeys(self._forms.artists)
 
     @cached_property
     def _by_album(self) -> RowsOfKeys:
-        albums = self._column("album")
-        known = {album: title_key(album) for album in set(albums)}
-        return RowsOfKeys([known[album] for album in albums])
+        return RowsOfKeys(self._forms.albums)
 
     @cached_property
     def _keys(self) -> list[tuple[str, str]]:
         """The normalised artist and title of each song."""
-        return list(zip(self._artists, self._titles, strict=True))
+        return list(zip(self._forms.artists, self._forms.titles, strict=True))
 
     @cached_property
-    def _by_name(self) -> RowsOfKeys:
-        return RowsOfKeys([f"{artist} {title}".strip() for artist, title in self._keys])
+    def _by_sorted_words(self) -> RowsOfKeys:
+        return RowsOfKeys(self._forms.names)
 
     @cached_property
     def _by_title(self) -> RowsOfKeys:
-        return RowsOfKeys(self._titles)
+        return RowsOfKeys(self._forms.titles)
 
     def _named(self, text: str) -> list[int]:
         """Return the songs whose normalised name, title or artist equals the text."""
@@ -196,9 +177,11 @@ class SongFinder:
             parts = text[: dash.start()], text[dash.end() :]
             for artist, title in (parts, parts[::-1]):
                 key = title_key(title)
-                if exact := [row for row in self._by_known_artist(artist) if self._titles[row] == key]:
+                if exact := [row for row in self._by_known_artist(artist) if self._forms.titles[row] == key]:
                     return exact
-        return self._by_name.of(_key(text)) or self._by_title.of(title_key(text)) or self._by_known_artist(text)
+        key = _key(text)
+        named = [row for row in self._by_sorted_words.of(sorted_words(key)) if _joined(*self._keys[row]) == key]
+        return named or self._by_title.of(title_key(text)) or self._by_known_artist(text)
 
     def _by_known_artist(self, name: str) -> list[int]:
         """Return the songs of an artist; songs without one are nobody's."""
@@ -206,8 +189,10 @@ class SongFinder:
         return self._by_artist.of(key) if key else []
 
     @cached_property
-    def _first_files(self) -> list[int]:
+    def _first_files(self) -> Sequence[int]:
         """The row of the first file of each song."""
+        if len(set(self._keys)) == len(self._keys):
+            return range(len(self._keys))
         firsts: dict[tuple[str, str], int] = {}
         for row, key in enumerate(self._keys):
             firsts.setdefault(key, row)
@@ -229,14 +214,14 @@ class SongFinder:
     @cached_property
     def _texts(self) -> tuple[list[str], list[str]]:
         """The name of each song with its words sorted, and its title."""
-        keys = [self._keys[row] for row in self._first_files]
-        return [_sorted_words(_joined(artist, title)) for artist, title in keys], [title for _, title in keys]
+        names, titles = self._forms.names, self._forms.titles
+        return [names[row] for row in self._first_files], [titles[row] for row in self._first_files]
 
     def _scores(self, key: str) -> npt.NDArray[np.float64]:
         """Return the similarity of each song's name to a key, from 0 to 100."""
         names, titles = self._texts
         # a title alone counts less: many songs share one
-        return np.maximum(_name_similarities(_sorted_words(key), names), 0.95 * _name_similarities(key, titles))
+        return np.maximum(_name_similarities(sorted_words(key), names), 0.95 * _name_similarities(key, titles))
 
     def _closest_match(self, text: str) -> Song:
         ranked = self.candidates(text)
@@ -287,7 +272,7 @@ class SongFinder:
 
     def _by_similar_artist(self, text: str) -> list[int]:
         """Return songs by the artist whose name is most similar to a text, if it is similar at all."""
-        artists = list(dict.fromkeys(filter(None, self._artists)))
+        artists = list(dict.fromkeys(filter(None, self._forms.artists)))
         if not artists:
             return []
         scores = _name_similarities(artist_key(primary_artist(text)), artists)
@@ -341,10 +326,6 @@ def _key(text: str) -> str:
     if len(parts) == 2:
         return _joined(artist_key(primary_artist(parts[0])), title_key(parts[1]))
     return artist_key(title_key(text))
-
-
-def _sorted_words(key: str) -> str:
-    return " ".join(sorted(key.split()))
 
 
 def _joined(artist: str, title: str) -> str:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from nearsong.errors import DatabaseError
@@ -10,6 +10,9 @@ from nearsong.library.store.light.address import shown_path
 from nearsong.library.store.opening.errors import reason_of
 
 LOCK_TIMEOUT_SECONDS = 60.0
+
+KEEP_SECONDS = 1
+"""How long a setting that can be computed again waits for others that write."""
 
 FORMAT = "11-02aece7f"
 """`nearsong.library.store.schema.FORMAT`, without the tables it is computed from; a test compares the two.
@@ -19,7 +22,7 @@ A library of any other format is left to the complete store, which says what is 
 
 
 class LightFile:
-    """An open library file, for reading.
+    """An open library file, for reading; nothing is written but what can be computed again.
 
     Parameters
     ----------
@@ -64,6 +67,16 @@ class LightFile:
             yield
         finally:
             self.rows("ROLLBACK")
+
+    def keep(self, name: str, value: str) -> None:
+        """Write a setting that can be computed again; not if the library cannot be written to within a second."""
+        insert = "INSERT INTO settings (name, value) VALUES (?, ?)"
+        with suppress(DatabaseError):
+            self.rows(f"PRAGMA busy_timeout = {1000 * KEEP_SECONDS}")
+            try:
+                self.rows(f"{insert} ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
+            finally:
+                self.rows(f"PRAGMA busy_timeout = {1000 * LOCK_TIMEOUT_SECONDS:.0f}")
 
     def close(self) -> None:
         """Close the file."""

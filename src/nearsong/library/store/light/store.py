@@ -17,7 +17,7 @@ from nearsong.errors import LibraryError
 from nearsong.library.store.light.address import default_address, file_of, is_file_address, not_found, shown_path
 from nearsong.library.store.light.file import LightFile
 from nearsong.library.store.light.records import ACTIVE, CHANGES, EncoderRow, History, ModelRow, digest_of
-from nearsong.library.store.text import text_to_path
+from nearsong.library.store.text import path_to_text, text_to_path
 
 if TYPE_CHECKING:
     from nearsong.library.store.store import Store
@@ -193,6 +193,18 @@ class LightSongs:
         rows = self._file.rows(f"SELECT id, path, artist, title, album {_COMPARABLE}", model_id)
         return [(id, text_to_path(path), *names) for id, path, *names in rows]
 
+    def name(self, song: int) -> tuple[int, str, str, str, str]:
+        """Return id, path, artist, title and album of a song."""
+        id, path, *names = self.row(song, ("id", "path", "artist", "title", "album"))
+        artist, title, album = names
+        return id, text_to_path(path), artist, title, album
+
+    def with_file_name(self, name: str) -> list[int]:
+        """Return the ids of the songs whose file has a name, whether or not they can be compared."""
+        text = path_to_text(name)
+        has_name = "path = ?1 OR substr(path, -length(?1) - 1) = ?2 || ?1"
+        return [id for (id,) in self._file.rows(f"SELECT id FROM songs WHERE {has_name}", text, os.sep)]
+
     def row(self, song: int, columns: Iterable[str]) -> tuple[Any, ...]:
         """Return columns of one song."""
         ((*values,),) = self._file.rows(f"SELECT {', '.join(columns)} FROM songs WHERE id = ?", song)
@@ -260,6 +272,10 @@ class LightModels:
         """Return a setting."""
         found: str | None = self._file.value("SELECT value FROM settings WHERE name = ?", name)
         return found
+
+    def keep(self, name: str, value: str) -> None:
+        """Write a setting that can be computed again; not if the library cannot be written to now."""
+        self._file.keep(name, value)
 
     @property
     def active(self) -> int | None:
