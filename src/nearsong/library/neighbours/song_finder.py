@@ -140,7 +140,7 @@ class SongFinder:
     def _at_path(self, text: str) -> list[int]:
         """Return the songs whose path equals the text or ends with it."""
         path = PurePath(os.path.expanduser(text) if text.startswith("~/") else text)
-        named = self._forms.with_file_name(path.name)
+        named = self._forms.with_file_name(path.name) if path.suffix else []  # music has one
         if not named:
             return []
         absolute = os.path.abspath(path)
@@ -191,8 +191,9 @@ class SongFinder:
     @cached_property
     def _first_files(self) -> Sequence[int]:
         """The row of the first file of each song."""
-        if len(set(self._keys)) == len(self._keys):
-            return range(len(self._keys))
+        names = self._forms.names
+        if len(set(names)) == len(names):  # then artist and title are different, too
+            return range(len(names))
         firsts: dict[tuple[str, str], int] = {}
         for row, key in enumerate(self._keys):
             firsts.setdefault(key, row)
@@ -215,6 +216,8 @@ class SongFinder:
     def _texts(self) -> tuple[list[str], list[str]]:
         """The name of each song with its words sorted, and its title."""
         names, titles = self._forms.names, self._forms.titles
+        if isinstance(self._first_files, range):
+            return names, titles
         return [names[row] for row in self._first_files], [titles[row] for row in self._first_files]
 
     def _scores(self, key: str) -> npt.NDArray[np.float64]:

@@ -32,7 +32,7 @@ from nearsong.web.service.account_watch import AccountWatch
 from nearsong.web.service.automation.automation import Automation
 from nearsong.web.service.batching import QueryBatcher
 from nearsong.web.service.concurrency import ConcurrencyLimit
-from nearsong.web.service.memory import give_back_memory
+from nearsong.web.service.memory import SparedMemory, give_back_memory
 from nearsong.web.service.metrics import Metrics
 from nearsong.web.service.now_playing import NowPlayingBoard, SharedPlaying
 from nearsong.web.service.writes import LOCK_TIMEOUT_SECONDS, WriteQueue
@@ -135,6 +135,7 @@ class Service:
         self.conversions = Conversions()
         self.similar_batcher = QueryBatcher(similar_batch_json)
         self._graphs = GraphBuilder()
+        self._spared = SparedMemory()
         self._loading = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._stop = threading.Event()
@@ -210,6 +211,7 @@ class Service:
             self._thread.join(CLOSE_SECONDS)
             self._thread = None
         self._graphs.close()
+        self._spared.close()
         self.similar_batcher.close()
         self.uploads.close()
         self.conversions.close()
@@ -261,6 +263,7 @@ class Service:
             snapshot.warm()  # the first one, while it serves requests already
         if snapshot is not None:
             self._graphs.look_after(snapshot.space)
+            self._spared.look_after(snapshot)
         if time.monotonic() - self._gathered >= GATHER_SECONDS:
             self._gather_plays()
         if time.monotonic() - self._trimmed >= TRIM_SECONDS:
