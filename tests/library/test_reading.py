@@ -235,6 +235,17 @@ def test_forms_of_names_are_made_again_after_each_change(file, monkeypatch, chan
     assert len(forms_of(file).ids) == len(names)
 
 
+def test_forms_of_names_that_were_read_before_a_change_are_not_used_after_it(file, monkeypatch):
+    monkeypatch.setattr(name_forms, "MIN_STORED", 1)
+    with Library.open(file, create=False) as library, LibraryReader.open(file) as reader:
+        gone = library.songs()[0]
+        assert reader.song(gone.name) == gone.id
+        mark_missing(library, [gone.id])
+        with pytest.raises(UnclearSongError):
+            reader.song("xqzwv")
+    assert forms_of(file) is None
+
+
 def test_forms_of_few_names_and_in_a_library_that_cannot_be_written_to_are_not_kept(file, monkeypatch):
     with LibraryReader.open(file) as reader, pytest.raises(UnclearSongError):
         reader.song("xqzwv")

@@ -9,8 +9,8 @@ from types import TracebackType
 
 
 def _say_unless_closed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    is_gone = isinstance(error, EOFError) or (isinstance(error, FileNotFoundError) and error.filename is None)
-    if not is_gone:
+    is_lock = isinstance(error, FileNotFoundError) and error.filename is None  # a file would be named
+    if not is_lock:
         sys.__excepthook__(kind, error, trace)
 
 

@@ -117,28 +117,32 @@ class StoredRows(Sequence[NameRow]):
         return self._store.songs.name(self._ids[at])
 
 
-def keep_forms(store: "LightStore", model_id: int, forms: NameForms) -> None:
-    """Write forms into the library, if they are many; not if that cannot be written to now."""
+def state_of(store: "LightStore", model_id: int) -> list[Any]:
+    """Return what changes whenever the forms of the songs that can be compared under a model could."""
+    return [__version__, model_id, store.songs.changes()]
+
+
+def keep_forms(store: "LightStore", forms: NameForms, state: list[Any]) -> None:
+    """Write forms into the library, if they are many; not if that cannot be written to now.
+
+    The state is that from before their names were read: songs may have changed since.
+    """
     if len(forms.ids) < MIN_STORED:
         return
     columns = (map(str, forms.ids), forms.artists, forms.titles, forms.albums, forms.names)
     blocks = ["\n".join(column) for column in columns]
-    store.models.keep(FORMS, json.dumps([_state_of(store, model_id), *blocks]))
+    store.models.keep(FORMS, json.dumps([state, *blocks]))
 
 
 def stored_forms(store: "LightStore", model_id: int) -> StoredForms | None:
     """Return the forms of the songs that can be compared under a model; None if they were not kept since a change."""
     text = store.models.setting(FORMS)
-    if text is None or not text.startswith(json.dumps([_state_of(store, model_id)])[:-1]):
+    if text is None or not text.startswith(json.dumps([state_of(store, model_id)])[:-1]):
         return None
     with suppress(ValueError, TypeError):  # damaged, or written by another version of this module
         _, *blocks = json.loads(text)
         return StoredForms(store, blocks)
     return None
-
-
-def _state_of(store: "LightStore", model_id: int) -> list[Any]:
-    return [__version__, model_id, store.songs.changes()]
 
 
 def sorted_words(key: str) -> str:

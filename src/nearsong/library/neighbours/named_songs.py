@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Container
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nearsong.caching import cached_property
 from nearsong.errors import NoSuchSongError, UnclearSongError
-from nearsong.library.neighbours.name_forms import NameForms, StoredRows, keep_forms, stored_forms
+from nearsong.library.neighbours.name_forms import NameForms, StoredRows, keep_forms, state_of, stored_forms
 from nearsong.library.neighbours.song_finder import SongFinder, id_in
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class StoredNames:
         self._store, self._model_id = store, model_id
         self.row_of = _Ids(partial(store.songs.is_comparable, model_id))
         self.missing = _Ids(store.songs.is_missing)
-        self._forms: NameForms | None = None
+        self._made: tuple[NameForms, list[Any]] | None = None
 
     @cached_property
     def finder(self) -> SongFinder:
@@ -54,14 +54,16 @@ class StoredNames:
         stored = stored_forms(self._store, self._model_id)
         if stored is not None:
             return SongFinder.of_rows(StoredRows(self._store, stored.ids), stored)
+        state = state_of(self._store, self._model_id)
         rows = sorted(self._store.songs.names(self._model_id), key=itemgetter(0))
-        self._forms = NameForms.of_rows(rows)
-        return SongFinder.of_rows(rows, self._forms)
+        forms = NameForms.of_rows(rows)
+        self._made = forms, state
+        return SongFinder.of_rows(rows, forms)
 
     def keep(self) -> None:
         """Keep in the library what was made of the names for a search that has looked at all of them."""
-        if self._forms is not None:
-            keep_forms(self._store, self._model_id, self._forms)
+        if self._made is not None:
+            keep_forms(self._store, *self._made)
 
 
 class _Ids(Container[int]):
